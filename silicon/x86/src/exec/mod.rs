@@ -1,0 +1,1 @@
+//! Execution of instructions, one file a family.

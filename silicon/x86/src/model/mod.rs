@@ -1,0 +1,5 @@
+//! CPU models as data.
+
+/// What a modelled CPU is.
+#[derive(Clone, Debug, Default)]
+pub struct Model {}

@@ -1,0 +1,1 @@
+//! A logical processor as the hypervisor uses it.
