@@ -111,5 +111,6 @@ impl Core {
             key: code as u8,
         };
         self.mmu.set_privilege(privilege);
+        self.mmu.leave_page();
     }
 }

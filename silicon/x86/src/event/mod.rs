@@ -8,4 +8,7 @@ pub struct Events {
     /// The next instruction executes in a MOV SS / POP SS shadow.
     pub mov_ss_shadow: bool,
     pub nmi_blocked: bool,
+    /// Look at windows, shadows, traps and pending interrupts before the next block. Set by everything that may open
+    /// one of them (RFLAGS, shadows, VM-entry).
+    pub attention: bool,
 }

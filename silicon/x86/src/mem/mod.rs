@@ -97,6 +97,8 @@ pub struct Mmu {
     pub count: TlbCounters,
     /// Host-physical page that the running block was fetched from.
     pub fetch_page: u64,
+    /// Linear page that the running block was fetched from; all ones when the next block must be translated.
+    pub fetch_linear: u64,
 
     fetch: Box<[FetchEntry; FETCH_ENTRIES]>,
     data_level: Level,
@@ -136,6 +138,7 @@ impl Mmu {
             mmio: MmioReplay::default(),
             count: TlbCounters::default(),
             fetch_page: u64::MAX,
+            fetch_linear: u64::MAX,
             fetch: Box::new([FetchEntry::empty(); FETCH_ENTRIES]),
             data_level: Level::new(96, 32),
             fetch_level: Level::new(224, 32),
@@ -162,8 +165,14 @@ impl Mmu {
         self.need_write = 2 << (row * 2);
     }
 
+    /// The next block must be translated: mode, privilege or translations changed.
+    pub fn leave_page(&mut self) {
+        self.fetch_linear = u64::MAX;
+    }
+
     /// Selects the context of all further translations.
     pub fn set_context(&mut self, vpid: u16, eptp: u64, space: Space) {
+        self.leave_page();
         // An id that runs out clears the caches and voids the ids before it: then all three are asked for again.
         loop {
             let before = self.space;

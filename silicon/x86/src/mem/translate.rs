@@ -227,6 +227,7 @@ impl Core {
     pub(super) fn tlb_remove_tagged(&mut self, linear: u64, id: u16, large: bool) {
         let (tag, shift) =
             if large { (large_tag(linear, id), LARGE_SHIFT) } else { (small_tag(linear, id), SMALL_SHIFT) };
+        self.mmu.leave_page();
         self.mmu.second.remove(tag, shift);
         for fetch in [false, true] {
             let level = if fetch { &mut self.mmu.fetch_level } else { &mut self.mmu.data_level };
