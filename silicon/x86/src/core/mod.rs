@@ -186,3 +186,33 @@ impl Core {
         self.deadline.wrapping_sub(self.budget as u64).wrapping_add(self.stall)
     }
 }
+
+impl std::fmt::Debug for Core {
+    /// The registers, as a crash report shows them.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const NAMES: [&str; 16] = [
+            "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+        ];
+        for (i, name) in NAMES.iter().enumerate() {
+            let end = if i % 4 == 3 { '\n' } else { ' ' };
+            write!(f, "{name:>3}={:016x}{end}", self.gpr[i])?;
+        }
+        writeln!(
+            f,
+            "rip={:016x} rflags={:08x} cr0={:08x} cr2={:x} cr3={:x} cr4={:x} efer={:x} {:?} cpl={}",
+            self.rip,
+            self.rflags(),
+            self.cr0,
+            self.cr2,
+            self.cr3,
+            self.cr4,
+            self.efer,
+            self.mode.operating,
+            self.mode.cpl
+        )?;
+        for (name, s) in ["es", "cs", "ss", "ds", "fs", "gs", "ldtr", "tr"].iter().zip(&self.seg) {
+            write!(f, "{name}={:04x}:{:x}+{:x}/{:x} ", s.selector, s.base, s.limit, s.rights)?;
+        }
+        Ok(())
+    }
+}

@@ -3,6 +3,8 @@
 //! Modelled cycles are in quarter cycles, the unit of [`crate::Core::budget`]. Each figure has its source; this file is
 //! the one place to change them.
 
+pub mod table;
+
 /// A hit in the second-level TLB: 7 cycles (chips-and-cheese measurements of Golden Cove: 7-8).
 pub const SECOND_LEVEL_HIT: u64 = 4 * 7;
 /// The fixed part of a page walk: 12 cycles (measured on Emerald Rapids: a walk with cached entries costs about 50
