@@ -19,7 +19,8 @@ pub mod pit;
 mod routing;
 
 pub use irqchip::{
-    Claim, IrqStatus, Irqchip, IrqchipConfig, PendingInterrupt, PvIpiError, SetIrqError,
+    Claim, IrqStatus, Irqchip, IrqchipConfig, PendingInterrupt, PitReinjection, PvIpiError,
+    SetIrqError,
 };
 pub use lapic::{
     ApicMode, Features, GeneralProtection, LocalApic, Lvt, MsrError, PvEoiFlag, TimerDeadline,

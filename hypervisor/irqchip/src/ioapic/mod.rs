@@ -26,8 +26,10 @@ pub type Bus<'a> = dyn FnMut(&Message) -> Delivered + 'a;
 pub enum PinOutcome {
     /// A message was sent.
     Sent(Delivered),
-    /// The input was asserted, but the entry is masked, or waits for the end of its interrupt, or there was no edge.
+    /// The input was asserted, but the entry is masked, or waits for the end of its interrupt.
     Held,
+    /// The input was asserted already, and its entry wants an edge.
+    NoEdge,
     /// The input was de-asserted.
     Lowered,
     /// There is no such input.
@@ -114,7 +116,7 @@ impl Ioapic {
         self.asserted |= 1 << pin;
         let edge = self.entries[usize::from(pin)].trigger() == TriggerMode::Edge;
         if edge && was_asserted {
-            return PinOutcome::Held;
+            return PinOutcome::NoEdge;
         }
         self.service(pin, bus)
             .map_or(PinOutcome::Held, PinOutcome::Sent)

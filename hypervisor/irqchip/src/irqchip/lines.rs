@@ -113,9 +113,9 @@ impl Irqchip {
         });
         match outcome {
             PinOutcome::Sent(delivered) => delivered.into(),
-            PinOutcome::Held => IrqStatus::Coalesced,
+            PinOutcome::NoEdge => IrqStatus::Coalesced,
             PinOutcome::Lowered => IrqStatus::Delivered(1),
-            PinOutcome::NoSuchPin => IrqStatus::Ignored,
+            PinOutcome::Held | PinOutcome::NoSuchPin => IrqStatus::Ignored,
         }
     }
 

@@ -35,6 +35,7 @@ impl Irqchip {
             return Claim::Claimed;
         }
         if let Some(offset) = within(address, self.ioapic.address(), MMIO_LENGTH) {
+            let listeners = self.tick_listeners();
             let Self {
                 ioapic,
                 lapics,
@@ -44,6 +45,7 @@ impl Irqchip {
             ioapic.mmio_write(offset, data, &mut |message| {
                 deliver(message, lapics, outbox)
             });
+            self.follow_tick_listeners(listeners);
             return Claim::Claimed;
         }
         Claim::Foreign
@@ -58,6 +60,5 @@ impl Irqchip {
     pub fn lapic_write(&mut self, vcpu: usize, offset: u16, data: &[u8], now: Now) {
         let effect = self.lapics[vcpu].mmio_write(vcpu, offset, data, now);
         self.apply(effect);
-        self.follow_pic_output_level(vcpu);
     }
 }

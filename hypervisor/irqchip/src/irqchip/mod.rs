@@ -5,10 +5,12 @@ mod mmio;
 mod msr;
 mod ports;
 mod pv_ipi;
+mod ticks;
 mod vcpu;
 
 pub use lines::{IrqStatus, SetIrqError};
 pub use pv_ipi::PvIpiError;
+pub use ticks::PitReinjection;
 pub use vcpu::PendingInterrupt;
 
 use crate::ioapic::Ioapic;
@@ -18,6 +20,7 @@ use crate::msi::MsiDestination;
 use crate::pic::Pic;
 use crate::pit::Pit;
 use crate::routing::{Level, Routing};
+use ticks::PitTicks;
 
 /// Whether an address or port is one of this component's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,6 +43,8 @@ pub struct IrqchipConfig {
     pub msi_destination: MsiDestination,
     /// Routing of global system interrupts.
     pub routing: Routing,
+    /// What happens to ticks of the 8254 that the guest is late for.
+    pub pit_reinjection: PitReinjection,
 }
 
 /// Local APICs, I/O APIC, 8259 pair, 8254 and routing of one VM.
@@ -61,6 +66,7 @@ pub struct Irqchip {
     outbox: Vec<VcpuSignal>,
     /// Output of the 8259 pair when last looked at.
     pic_output: Level,
+    pit_ticks: PitTicks,
 }
 
 impl Irqchip {
@@ -78,6 +84,7 @@ impl Irqchip {
             msi_destination: config.msi_destination,
             outbox: Vec::new(),
             pic_output: Level::Low,
+            pit_ticks: PitTicks::new(config.pit_reinjection),
         }
     }
 
@@ -95,6 +102,19 @@ impl Irqchip {
             self.lint0_at_reset,
         ));
         self.lapics.len() - 1
+    }
+
+    /// RESET of the machine: everything but the routing, the levels of input lines and the statistics.
+    pub fn reset(&mut self) {
+        for lapic in &mut self.lapics {
+            lapic.reset();
+        }
+        self.ioapic.reset();
+        self.pic.reset();
+        self.pit = Pit::default();
+        self.forget_ticks();
+        self.pic_output = self.pic.output();
+        self.outbox.clear();
     }
 
     /// Local APICs, in the order of vCPUs.

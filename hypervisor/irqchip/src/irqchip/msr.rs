@@ -35,7 +35,6 @@ impl Irqchip {
     ) -> Result<(), MsrError> {
         let effect = self.lapics[vcpu].msr_write(vcpu, msr, value, now)?;
         self.apply(effect);
-        self.follow_pic_output_level(vcpu);
         Ok(())
     }
 }

@@ -5,6 +5,8 @@ use crate::now::Now;
 use crate::pic::Pic;
 use crate::pit::Pit;
 
+const COUNTER_0: u16 = 0x40;
+
 impl Irqchip {
     /// Whether the port is one of the 8259 pair's or the 8254's, or 0x61.
     #[must_use]
@@ -39,13 +41,18 @@ impl Irqchip {
         }
         for (byte, port) in data.iter().zip(port..) {
             if Pic::owns_port(port) {
+                let listeners = self.tick_listeners();
                 let ended = self.pic.port_write(port, *byte);
+                self.follow_tick_listeners(listeners);
                 self.pic_ended(ended);
                 self.follow_pic_output();
             } else if Pit::owns_port(port) {
                 // Ticks up to now belong to the old count.
                 self.advance(now);
                 self.pit.port_write(port, *byte, now.vm_ns);
+                if port == COUNTER_0 {
+                    self.forget_ticks();
+                }
             }
         }
         Claim::Claimed

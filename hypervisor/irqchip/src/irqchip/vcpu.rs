@@ -1,14 +1,10 @@
 //! What a vCPU asks before it enters the guest, and timers.
 
 use super::Irqchip;
-use crate::lapic::{Effect, Lvt, PvEoiFlag, TimerDeadline};
+use crate::lapic::{Effect, Lvt, PvEoiFlag, TimerDeadline, deliver};
 use crate::message::{Signal, VcpuSignal};
 use crate::now::Now;
-use crate::pic::EndedPins;
-use crate::routing::{IrqSource, Level};
-
-/// GSI of the 8254.
-const PIT_GSI: u32 = 0;
+use crate::routing::Level;
 
 /// An interrupt that a vCPU can take when its interrupts are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,29 +67,13 @@ impl Irqchip {
         }
     }
 
-    /// When [`advance`](Self::advance) has to be called for the 8254, in [`Now::vm_ns`].
-    #[must_use]
-    pub fn next_timer_event(&self) -> Option<u64> {
-        self.pit.next_event()
-    }
-
-    /// Run the 8254 up to now: its ticks interrupt.
-    pub fn advance(&mut self, now: Now) {
-        for _ in 0..self.pit.advance(now.vm_ns).min(1) {
-            // Both edges at once, as KVM does: what counts is the rising one. Ticks that fell together coalesce.
-            for level in [Level::High, Level::Low] {
-                let _ = self.drive(PIT_GSI, IrqSource::Pit, level);
-            }
-        }
-    }
-
     /// Whether the end of the vCPU's interrupt may be signalled by the paravirtual flag; if so, set the guest's flag and
     /// call [`LocalApic::pv_eoi_set`](crate::LocalApic::pv_eoi_set).
     #[must_use]
     pub fn pv_eoi_can_set(&self, vcpu: usize) -> bool {
-        self.lapics[vcpu]
-            .pv_eoi_candidate()
-            .is_some_and(|vector| !self.ioapic.handles_vector(vector))
+        self.lapics[vcpu].pv_eoi_candidate().is_some_and(|vector| {
+            !self.ioapic.handles_vector(vector) && !self.is_pit_vector(vector)
+        })
     }
 
     /// Settle the paravirtual end of interrupt after an exit, with the guest's flag as found.
@@ -117,15 +97,13 @@ impl Irqchip {
                     outbox,
                     ..
                 } = self;
-                ioapic.end_of_interrupt(eoi, &mut |message| {
-                    crate::lapic::deliver(message, lapics, outbox)
-                });
+                ioapic.end_of_interrupt(eoi, &mut |message| deliver(message, lapics, outbox));
+                if self.is_pit_vector(eoi.vector) {
+                    self.pit_tick_acknowledged();
+                }
             }
         }
     }
-
-    /// Inputs of the 8259 pair whose interrupt has ended.
-    pub(super) fn pic_ended(&mut self, _ended: EndedPins) {}
 
     /// The output of the 8259 pair is wired to LINT0 of every local APIC: pass a rising edge on.
     pub(super) fn follow_pic_output(&mut self) {
@@ -144,16 +122,6 @@ impl Irqchip {
             if let Some(signal) = signal {
                 self.outbox.push(VcpuSignal { vcpu, signal });
             }
-        }
-    }
-
-    /// The vCPU's LINT0 entry may have been opened: an asserted output of the 8259 pair is news to it then.
-    pub(super) fn follow_pic_output_level(&mut self, vcpu: usize) {
-        if self.pic.output() == Level::High && self.lapics[vcpu].accepts_extint() {
-            self.outbox.push(VcpuSignal {
-                vcpu,
-                signal: Signal::ExtInt,
-            });
         }
     }
 }

@@ -97,7 +97,10 @@ pub(crate) fn deliver_to(
         DeliveryMode::Fixed | DeliveryMode::LowestPriority => {
             let acceptance = apic.accept_fixed(message.vector, message.trigger);
             delivered.count(acceptance);
-            (acceptance != Acceptance::Refused).then_some(Signal::Fixed)
+            // A refused vector may have requested the error interrupt.
+            let requested =
+                acceptance != Acceptance::Refused || apic.highest_deliverable().is_some();
+            requested.then_some(Signal::Fixed)
         }
         DeliveryMode::Nmi => Some(Signal::Nmi),
         DeliveryMode::Smi => Some(Signal::Smi),

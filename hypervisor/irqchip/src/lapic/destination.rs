@@ -8,6 +8,9 @@ use crate::message::{DestinationMode, Message, Origin};
 
 const X2APIC_BROADCAST: u32 = u32::MAX;
 const XAPIC_BROADCAST: u32 = 0xff;
+/// Models of the destination format register (bits 31:28).
+const FLAT: u32 = 0xf;
+const CLUSTER: u32 = 0;
 
 impl LocalApic {
     /// Whether the message's destination field selects this local APIC (shorthands are not looked at).
@@ -49,10 +52,10 @@ impl LocalApic {
             return ldr >> 16 == destination >> 16 && ldr & destination & 0xffff != 0;
         }
         let logical_id = ldr >> 24;
-        if self.registers.get(Register::DFR) >> 28 == 0xf {
-            logical_id & destination != 0
-        } else {
-            logical_id >> 4 == destination >> 4 && logical_id & destination & 0xf != 0
+        match self.registers.get(Register::DFR) >> 28 {
+            FLAT => logical_id & destination != 0,
+            CLUSTER => logical_id >> 4 == destination >> 4 && logical_id & destination & 0xf != 0,
+            _ => false,
         }
     }
 }

@@ -27,6 +27,8 @@ impl LocalApic {
         let register = Register(offset & 0xff0);
         let value = match register {
             Register::APR => Ok(u32::from(self.apr())),
+            // Write-only, and a relic: no error.
+            Register::EOI | Register::RRD => Ok(0),
             Register::DFR | Register::ICR2 => Ok(self.registers.get(register)),
             _ => self.read_register(register, now),
         };
@@ -68,7 +70,8 @@ impl LocalApic {
     }
 
     fn reject_write(&mut self, register: Register, now: Now) {
-        let read_only = register == Register::APR || self.read_register(register, now).is_ok();
+        let read_only = matches!(register, Register::APR | Register::RRD)
+            || self.read_register(register, now).is_ok();
         if !read_only {
             self.raise_error(ApicError::IllegalRegisterAddress);
         }

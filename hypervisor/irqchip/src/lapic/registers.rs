@@ -19,6 +19,8 @@ impl Register {
     pub const PPR: Self = Self(0xa0);
     /// End of interrupt.
     pub const EOI: Self = Self(0xb0);
+    /// Remote read; not supported, reads as 0.
+    pub const RRD: Self = Self(0xc0);
     /// Logical destination.
     pub const LDR: Self = Self(0xd0);
     /// Destination format.
@@ -126,10 +128,6 @@ impl RegisterPage {
 
     pub(crate) fn remove(&mut self, set: VectorSet, vector: u8) {
         self.words[set.first_word() + usize::from(vector >> 5)] &= !(1 << (vector & 31));
-    }
-
-    pub(crate) fn clear(&mut self, set: VectorSet) {
-        self.words[set.first_word()..set.first_word() + 8].fill(0);
     }
 
     /// The highest vector whose bit is set.

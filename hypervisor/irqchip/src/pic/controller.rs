@@ -125,14 +125,14 @@ impl Controller {
             Level::High => {
                 let rises = self.inputs & bit == 0;
                 self.inputs |= bit;
-                if !(rises || level_triggered) || self.irr & bit != 0 {
-                    return Latched::Coalesced;
+                let newly = (rises || level_triggered) && self.irr & bit == 0;
+                if newly {
+                    self.irr |= bit;
                 }
-                self.irr |= bit;
-                if self.imr & bit != 0 {
-                    Latched::Masked
-                } else {
-                    Latched::New
+                match (self.imr & bit != 0, newly) {
+                    (true, _) => Latched::Masked,
+                    (false, true) => Latched::New,
+                    (false, false) => Latched::Coalesced,
                 }
             }
         }
@@ -195,7 +195,8 @@ impl Controller {
 
     /// ICW1. Edge detection starts anew: an input that is high must fall before it can interrupt again.
     fn initialize(&mut self, value: u8) -> u8 {
-        let ended = self.isr;
+        // Edges that were waiting will never be served: whoever counts on their end has to know.
+        let ended = self.isr | self.irr & !self.elcr;
         *self = Self {
             inputs: self.inputs,
             // Lines that are level-triggered and asserted request again at once.

@@ -117,7 +117,7 @@ impl Pic {
 pub enum Latched {
     /// It is new, and will be delivered.
     New,
-    /// It is latched, but masked.
+    /// The input is masked; an edge is latched all the same.
     Masked,
     /// There was no edge, or one is latched already.
     Coalesced,

@@ -144,7 +144,6 @@ impl Counter {
     }
 
     pub(super) fn write(&mut self, value: u8, tick: u64) {
-        self.settle(tick);
         let value = u16::from(value);
         match (self.access, self.write_half) {
             (Access::Low, _) => self.load(value, tick),
@@ -208,7 +207,6 @@ impl Counter {
     }
 
     pub(super) fn set_gate(&mut self, gate: Level, tick: u64) {
-        self.settle(tick);
         let rises = self.gate == Level::Low && gate == Level::High;
         let falls = self.gate == Level::High && gate == Level::Low;
         self.gate = gate;
@@ -243,7 +241,6 @@ impl Counter {
 
     /// Latch the count, unless one is latched and unread.
     pub(super) fn latch_count(&mut self, tick: u64) {
-        self.settle(tick);
         if self.latched_count.is_none() {
             self.latched_count = Some(self.encode(self.count(tick)));
             self.read_half = Half::First;
@@ -252,7 +249,6 @@ impl Counter {
 
     /// Latch the status, unless one is latched and unread.
     pub(super) fn latch_status(&mut self, tick: u64) {
-        self.settle(tick);
         let output = u8::from(self.output(tick) == Level::High) << 7;
         let null_count = match self.progress {
             Progress::Running { since } => since > tick || self.next_reload.is_some(),
@@ -273,7 +269,6 @@ impl Counter {
     }
 
     pub(super) fn read(&mut self, tick: u64) -> u8 {
-        self.settle(tick);
         if let Some(status) = self.latched_status.take() {
             return status;
         }

@@ -21,8 +21,10 @@ pub struct Pit {
     counters: [Counter; 3],
     /// Bit 1 of port 0x61: the speaker listens to counter 2.
     speaker: Level,
-    /// Edges of counter 0 up to this tick have been reported.
-    reported_tick: u64,
+    /// The counters have been brought up to this tick.
+    settled_tick: u64,
+    /// Rising edges of counter 0 up to then that [`Pit::advance`] has not reported.
+    unreported_edges: u64,
 }
 
 impl Default for Pit {
@@ -34,7 +36,8 @@ impl Default for Pit {
                 Counter::new(Level::Low),
             ],
             speaker: Level::Low,
-            reported_tick: 0,
+            settled_tick: 0,
+            unreported_edges: 0,
         }
     }
 }
@@ -46,22 +49,35 @@ impl Pit {
         self.counters.get(index)
     }
 
-    /// When the output of counter 0 rises next, in nanoseconds: the first edge that
-    /// [`advance`](Self::advance) has not reported, which may lie in the past.
+    /// When the output of counter 0 rises next, in nanoseconds: the first edge that [`advance`](Self::advance) has not
+    /// reported, which may lie in the past.
     #[must_use]
     pub fn next_event(&self) -> Option<u64> {
+        if self.unreported_edges > 0 {
+            return Some(ns_of_tick(self.settled_tick));
+        }
         self.counters[0]
-            .rising_edge_after(self.reported_tick)
+            .rising_edge_after(self.settled_tick)
             .map(ns_of_tick)
     }
 
     /// How often the output of counter 0 rose since the last call, up to `now_ns`.
     pub fn advance(&mut self, now_ns: u64) -> u64 {
-        let to = tick_at(now_ns);
-        if to <= self.reported_tick {
-            return 0;
+        self.settle(tick_at(now_ns));
+        std::mem::take(&mut self.unreported_edges)
+    }
+
+    /// Bring all counters up to a tick, and return it; time does not run backwards here.
+    fn settle(&mut self, tick: u64) -> u64 {
+        let from = self.settled_tick;
+        if tick > from {
+            let edges = self.counters[0].count_rising_edges(from, tick);
+            self.unreported_edges = self.unreported_edges.saturating_add(edges);
+            self.settled_tick = tick;
+            for counter in &mut self.counters {
+                counter.settle(tick);
+            }
         }
-        let from = std::mem::replace(&mut self.reported_tick, to);
-        self.counters[0].count_rising_edges(from, to)
+        self.settled_tick
     }
 }

@@ -16,26 +16,17 @@ impl Pit {
 
     /// Read a byte. The control port reads as 0.
     pub fn port_read(&mut self, port: u16, now_ns: u64) -> u8 {
-        let tick = tick_at(now_ns);
+        let tick = self.settle(tick_at(now_ns));
         match port {
-            0x40..=0x42 => {
-                let counter = &mut self.counters[usize::from(port - 0x40)];
-                counter.enter_cycle(tick);
-                counter.read(tick)
-            }
-            0x61 => self.read_port_61(now_ns),
+            0x40..=0x42 => self.counters[usize::from(port - 0x40)].read(tick),
+            0x61 => self.read_port_61(now_ns, tick),
             _ => 0,
         }
     }
 
-    /// Write a byte. Edges of counter 0 before the write must have been taken by [`Pit::advance`]; those that were not
-    /// are lost.
+    /// Write a byte. Edges of counter 0 before the write stay for [`Pit::advance`] to report.
     pub fn port_write(&mut self, port: u16, value: u8, now_ns: u64) {
-        let tick = tick_at(now_ns);
-        self.reported_tick = self.reported_tick.max(tick);
-        for counter in &mut self.counters {
-            counter.enter_cycle(tick);
-        }
+        let tick = self.settle(tick_at(now_ns));
         match port {
             0x40..=0x42 => self.counters[usize::from(port - 0x40)].write(value, tick),
             0x43 => self.write_control(value, tick),
@@ -82,10 +73,8 @@ impl Pit {
 
     /// Gate, speaker, the toggle that memory refresh makes (about every 15 microseconds; 16.4, as KVM has it), and the
     /// output of counter 2.
-    fn read_port_61(&mut self, now_ns: u64) -> u8 {
-        let tick = tick_at(now_ns);
-        let counter = &mut self.counters[2];
-        counter.enter_cycle(tick);
+    fn read_port_61(&self, now_ns: u64, tick: u64) -> u8 {
+        let counter = &self.counters[2];
         let bit = |level, shift: u8| u8::from(level == Level::High) << shift;
         bit(counter.gate, 0)
             | bit(self.speaker, 1)

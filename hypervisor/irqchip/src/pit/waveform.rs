@@ -15,35 +15,28 @@ impl Counter {
         }
     }
 
-    /// Start the cycle that is running at `tick`, with the new count if one was written: call it before any change, with
-    /// ticks that do not run backwards.
+    /// Bring a periodic count to the cycle that runs at `tick`; a new count takes over at the end of the cycle in which
+    /// it was written. Called before any change, so that `since` is then the start of the current cycle.
     pub(super) fn settle(&mut self, tick: u64) {
+        let Progress::Running { mut since } = self.progress else {
+            return;
+        };
         if !self.mode.is_periodic() {
             return;
         }
-        let (Progress::Running { since }, Some(next)) = (self.progress, self.next_reload) else {
-            return;
-        };
-        let end = since.saturating_add(u64::from(self.reload));
-        // A cycle may have ended before the write; the write's own settle moved `since` past those.
-        if tick >= end {
-            self.reload = next;
-            self.next_reload = None;
-            self.progress = Progress::Running { since: end };
-        }
-    }
-
-    /// The start of the cycle at `tick`, so that a new count takes over at its end and not at an earlier one.
-    pub(super) fn enter_cycle(&mut self, tick: u64) {
-        self.settle(tick);
-        if let (true, Progress::Running { since }) = (self.mode.is_periodic(), self.progress) {
-            let reload = u64::from(self.reload);
-            if let Some(elapsed) = tick.checked_sub(since) {
-                self.progress = Progress::Running {
-                    since: since + elapsed / reload * reload,
-                };
+        if let Some(next) = self.next_reload {
+            let end = since.saturating_add(u64::from(self.reload));
+            if tick >= end {
+                self.reload = next;
+                self.next_reload = None;
+                since = end;
             }
         }
+        if let Some(elapsed) = tick.checked_sub(since) {
+            let reload = u64::from(self.reload);
+            since += elapsed / reload * reload;
+        }
+        self.progress = Progress::Running { since };
     }
 
     /// The counting element at `tick`.
@@ -129,7 +122,7 @@ impl Counter {
     }
 
     /// Rising edges after tick `from` up to and with tick `to`.
-    pub(super) fn count_rising_edges(&mut self, from: u64, to: u64) -> u64 {
+    pub(super) fn count_rising_edges(&self, from: u64, to: u64) -> u64 {
         let mut edges = 0;
         if let Some(edge) = self.rising_edge_after(from).filter(|edge| *edge <= to) {
             edges = 1;
@@ -138,7 +131,6 @@ impl Counter {
                 edges += (to - edge) / period;
             }
         }
-        self.enter_cycle(to);
         edges
     }
 
