@@ -202,8 +202,9 @@ fn sqrt_slow<F: Float>(b: F::Bits, mxcsr: &mut Mxcsr) -> F::Bits {
 
 /// FMA: `a * b + c`, rounded once.
 ///
-/// The operands are those of the 213 form, `a` the second, `b` the first and `c` the third; a NaN is taken from the
-/// first of `a`, `b`, `c` that is one. Negated forms flip the sign bit of an operand that is not a NaN.
+/// With the operands of the instruction numbered from the destination, `(a, b, c)` is (1, 3, 2) for the 132 form,
+/// (2, 1, 3) for 213 and (2, 3, 1) for 231: a NaN is taken from the first of `a`, `b`, `c` that is one. For the negated
+/// and subtracting forms, flip the sign of `a` or `c` unless it is a NaN.
 pub fn fma<F: Float>(a: F::Bits, b: F::Bits, c: F::Bits, mxcsr: &mut Mxcsr) -> F::Bits {
     let [a, b, c] = [a, b, c].map(|bits| Operand::new::<F>(bits, *mxcsr));
     if let Some(nan) = propagate::<F>(&[a, b, c], mxcsr) {

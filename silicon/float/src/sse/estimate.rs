@@ -12,9 +12,10 @@ const INFINITY: u32 = 0x7f80_0000;
 
 /// Rounds to twelve significant bits.
 fn estimate(value: f64) -> u32 {
-    let exact = value.to_bits();
-    let rounded = f64::from_bits((exact + (1 << 40)) & !((1 << 41) - 1)) as f32;
-    if rounded.is_normal() { rounded.to_bits() } else { rounded.to_bits() & SIGN }
+    if value.abs() < f64::from(f32::MIN_POSITIVE) {
+        return (value as f32).to_bits() & SIGN;
+    }
+    (f64::from_bits((value.to_bits() + (1 << 40)) & !((1 << 41) - 1)) as f32).to_bits()
 }
 
 /// RCPSS: about `1 / a`.
