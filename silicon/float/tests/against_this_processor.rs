@@ -13,3 +13,5 @@ mod sse;
 mod x87;
 #[path = "against_this_processor/x87_unit.rs"]
 mod x87_unit;
+#[path = "against_this_processor/transcendental.rs"]
+mod transcendental;

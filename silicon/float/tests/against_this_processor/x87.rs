@@ -6,7 +6,7 @@ use silicon_float::{ControlWord, F80, Ordering4, Outcome, Signalling};
 use crate::operands::Random;
 use crate::x87_unit::{Left, UNTOUCHED, execute};
 
-const CASES: u32 = 60_000;
+const CASES: u32 = 50_000;
 
 /// A control word: any precision and rounding; now and then some exceptions not masked.
 fn control(random: &mut Random) -> u16 {
