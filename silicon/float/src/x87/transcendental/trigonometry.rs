@@ -143,11 +143,7 @@ pub fn fptan(a: F80, control: ControlWord) -> Option<Outcome<Pair>> {
         Argument::Zero(zero) => Outcome::exact(Pair { replaced: zero, pushed: F80::ONE }),
         Argument::Angle(circle, before) => {
             let tangent = deliver_inexact(div(circle.sine, circle.cosine), before, control);
-            Outcome {
-                value: Pair { replaced: tangent.value, pushed: F80::ONE },
-                flags: tangent.flags,
-                c1: tangent.c1,
-            }
+            Outcome { value: Pair { replaced: tangent.value, pushed: F80::ONE }, flags: tangent.flags, c1: tangent.c1 }
         }
     })
 }
