@@ -84,6 +84,13 @@ impl Model {
         self.features.contains(feature)
     }
 
+    /// Mask of the bits of a physical address.
+    #[inline]
+    #[must_use]
+    pub const fn physical_mask(&self) -> u64 {
+        (1 << self.physical_bits) - 1
+    }
+
     /// Whether a physical address is within the physical address width.
     #[inline]
     #[must_use]

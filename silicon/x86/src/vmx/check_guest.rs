@@ -263,6 +263,8 @@ impl Core {
     fn check_non_register_state(&self, information: u32) -> Checked {
         let quiet = information & interruption::VALID == 0
             && self.vmx.activity == activity::ACTIVE
+            && !self.events.sti_shadow
+            && !self.events.mov_ss_shadow
             && !self.vmx.dirty.any(Dirty::INTERRUPTIBILITY)
             && self.vmx.pending_debug == 0
             && self.rflags_rest & rflags::TF == 0;

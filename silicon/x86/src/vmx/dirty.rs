@@ -16,12 +16,14 @@ impl Dirty {
     pub const MODE: Self = Self(1 << 5);
     pub const LINK_POINTER: Self = Self(1 << 6);
     pub const PDPTES: Self = Self(1 << 7);
-    // Fields that hold more than the processor does: until the next VM-entry has checked them, the VMCS has the value.
+    /// CR0, CR4 or EFER: permissions in the fast look-up must be derived again.
+    pub const PERMISSIONS: Self = Self(1 << 12);
+    // Fields with bits set for which the processor has no place: the VMCS has the value, and VM-entry will fail.
     pub const RFLAGS: Self = Self(1 << 8);
     pub const GDTR_LIMIT: Self = Self(1 << 9);
     pub const IDTR_LIMIT: Self = Self(1 << 10);
     pub const INTERRUPTIBILITY: Self = Self(1 << 11);
-    pub const ALL: Self = Self(0xff);
+    pub const ALL: Self = Self(0x10ff);
     const CHECKED_BY_GUEST_CHECKS: u32 =
         Self::REGISTERS.0 | Self::SEGMENTS.0 | Self::LINK_POINTER.0 | Self::PDPTES.0;
 
@@ -43,8 +45,8 @@ impl Dirty {
     }
 
     #[inline(always)]
-    pub const fn clear(&mut self, bits: Self) {
-        self.0 &= !bits.0;
+    pub const fn assign(&mut self, bits: Self, set: bool) {
+        self.0 = if set { self.0 | bits.0 } else { self.0 & !bits.0 };
     }
 
     /// Whether guest state beyond RIP, RFLAGS and interruptibility must be checked.

@@ -105,7 +105,7 @@ impl Core {
         }
         self.vmx.dirty = Dirty::NONE;
         self.vmcs_mut().launch = LaunchState::Launched;
-        self.start_preemption_timer(self.host_tsc_at_transition());
+        self.start_preemption_timer();
         Ok(if injects { self.injected(information) } else { Entered::Guest })
     }
 
@@ -174,7 +174,7 @@ impl Core {
     /// "Loading Guest State", which is the processor's already: what the fields imply.
     #[inline]
     fn load_guest_state(&mut self, dirty: Dirty) {
-        let c = &self.vmx.controls;
+        let c = self.vmx.controls;
         // A field that VM-exits do not save is loaded from the VMCS each time; one that is not loaded has the value
         // that the last VM-exit set.
         let debug = c.exit & exit::SAVE_DEBUG_CONTROLS != 0 && c.entry & entry::LOAD_DEBUG_CONTROLS != 0;
@@ -185,6 +185,13 @@ impl Core {
         }
         if dirty.any(Dirty::MODE) || !efer {
             self.update_mode();
+        }
+        if dirty.any(Dirty::PERMISSIONS) {
+            // No invalidation, but what CR0.WP, CR4.SMEP, CR4.SMAP and EFER.NXE permit must be derived again.
+            self.tlb_controls_written(cr0::WP, 0);
+        }
+        if c.vpid == 0 || dirty.any(Dirty::MODE.with(Dirty::CONTROLS)) {
+            self.tlb_world_switch();
         }
     }
 

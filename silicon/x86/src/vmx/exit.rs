@@ -144,7 +144,10 @@ impl Core {
         let event = vmcs.get(Field::EntryInterruptionInformation);
         vmcs.set(Field::EntryInterruptionInformation, event & !u64::from(interruption::VALID));
         let has_lists = vmcs.get(Field::ExitMsrStoreCount) | vmcs.get(Field::ExitMsrLoadCount) != 0;
-        self.stop_preemption_timer(self.host_tsc_at_transition());
+        self.stop_preemption_timer();
+        if self.vmx.controls.vpid == 0 {
+            self.tlb_world_switch();
+        }
         self.vmx.forget_pause_loop();
         if has_lists { self.process_exit_msrs() } else { Ok(()) }
     }

@@ -73,7 +73,7 @@ impl Core {
 
     fn stored_msr(&self, index: u32) -> Option<u64> {
         Some(match index {
-            msr::IA32_TSC => self.host_tsc_at_transition(),
+            msr::IA32_TSC => self.host_tsc(),
             msr::IA32_STAR => self.msrs.star,
             msr::IA32_LSTAR => self.msrs.lstar,
             msr::IA32_CSTAR => self.msrs.cstar,

@@ -41,17 +41,11 @@ impl Vmx {
 }
 
 impl Core {
-    /// The host's TSC at a VM-entry or VM-exit: cycles since power-on.
-    #[inline]
-    pub(super) fn host_tsc_at_transition(&self) -> u64 {
-        self.now_quarter_cycles() / 4
-    }
-
     /// Starts the timer at VM-entry, if it is active.
     #[inline]
-    pub(super) fn start_preemption_timer(&mut self, now_tsc: u64) {
+    pub(super) fn start_preemption_timer(&mut self) {
         self.vmx.preemption = if self.vmx.controls.pin & pin::PREEMPTION_TIMER != 0 {
-            Timer::start(now_tsc, self.vmcs().get(Field::PreemptionTimerValue) as u32)
+            Timer::start(self.host_tsc(), self.vmcs().get(Field::PreemptionTimerValue) as u32)
         } else {
             Timer::default()
         };
@@ -59,10 +53,10 @@ impl Core {
 
     /// Stops the timer at VM-exit, and saves its value if the controls say so.
     #[inline]
-    pub(super) fn stop_preemption_timer(&mut self, now_tsc: u64) {
+    pub(super) fn stop_preemption_timer(&mut self) {
         let Some(deadline) = self.vmx.preemption.deadline.take() else { return };
         if self.vmx.controls.exit & exit::SAVE_PREEMPTION_TIMER != 0 {
-            let left = Timer::value(deadline, now_tsc);
+            let left = Timer::value(deadline, self.host_tsc());
             self.vmcs_mut().set(Field::PreemptionTimerValue, u64::from(left));
         }
     }

@@ -70,7 +70,7 @@ impl Core {
     #[inline]
     pub(super) fn set_resident(&mut self, field: Field, value: u64) -> Dirty {
         const CONTROL_REGISTERS: Dirty =
-            Dirty::REGISTERS.with(Dirty::SEGMENTS).with(Dirty::PDPTES).with(Dirty::MODE);
+            Dirty::REGISTERS.with(Dirty::SEGMENTS).with(Dirty::PDPTES).with(Dirty::MODE).with(Dirty::PERMISSIONS);
         const SEGMENTS: Dirty = Dirty::SEGMENTS.with(Dirty::MODE);
         match field {
             Field::GuestRip => self.rip = value,
@@ -78,8 +78,9 @@ impl Core {
             Field::GuestRflags => {
                 let before = self.rflags_rest;
                 self.set_rflags(value);
+                self.vmx.dirty.assign(Dirty::RFLAGS, self.rflags() != value);
                 let vm = (before ^ self.rflags_rest) & x86_defs::rflags::VM != 0;
-                return if vm { SEGMENTS.with(Dirty::RFLAGS) } else { Dirty::RFLAGS };
+                return if vm { SEGMENTS } else { Dirty::NONE };
             }
             Field::GuestCr0 => {
                 self.cr0 = value;
@@ -99,7 +100,7 @@ impl Core {
             }
             Field::GuestInterruptibility => {
                 self.set_interruptibility(value);
-                return Dirty::INTERRUPTIBILITY;
+                self.vmx.dirty.assign(Dirty::INTERRUPTIBILITY, self.interruptibility() != value);
             }
             Field::GuestActivity => self.vmx.activity = value as u32,
             Field::GuestPendingDebugExceptions => self.vmx.pending_debug = value,
@@ -109,7 +110,8 @@ impl Core {
             }
             Field::GuestGdtrLimit => {
                 self.gdtr.limit = value as u16;
-                return Dirty::SEGMENTS.with(Dirty::GDTR_LIMIT);
+                self.vmx.dirty.assign(Dirty::GDTR_LIMIT, value > 0xffff);
+                return Dirty::SEGMENTS;
             }
             Field::GuestIdtrBase => {
                 self.idtr.base = value;
@@ -117,7 +119,8 @@ impl Core {
             }
             Field::GuestIdtrLimit => {
                 self.idtr.limit = value as u16;
-                return Dirty::SEGMENTS.with(Dirty::IDTR_LIMIT);
+                self.vmx.dirty.assign(Dirty::IDTR_LIMIT, value > 0xffff);
+                return Dirty::SEGMENTS;
             }
             Field::GuestSysenterCs => self.msrs.sysenter_cs = value,
             Field::GuestSysenterEsp => {

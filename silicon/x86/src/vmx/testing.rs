@@ -8,12 +8,8 @@ use x86_defs::vmx::Field;
 use x86_defs::vmx::capability::default1;
 use x86_defs::vmx::controls::{entry, exit, primary, secondary};
 
-use super::{Vmcs, Vmx};
+use super::Vmcs;
 use crate::Core;
-use crate::core::{Fault, Flags, Fpu, Mode, Msrs};
-use crate::cost::Counters;
-use crate::event::Events;
-use crate::mem::Mmu;
 use crate::model::Model;
 
 /// Two pages for intercept bitmaps.
@@ -25,35 +21,7 @@ pub const LIST: u64 = 0x6000;
 pub fn core() -> Core {
     let memory = PhysicalMemory::new();
     memory.add(HostPhysical(0), 0x10_0000).unwrap();
-    Core {
-        gpr: [0; 32],
-        flags: Flags::default(),
-        rflags_rest: 2,
-        rip: 0,
-        mode: Mode::default(),
-        seg: Default::default(),
-        gdtr: Default::default(),
-        idtr: Default::default(),
-        cr0: 0,
-        cr2: 0,
-        cr3: 0,
-        cr4: 0,
-        efer: 0,
-        dr: [0; 8],
-        msrs: Msrs::default(),
-        fpu: Fpu::default(),
-        mmu: Mmu::new(),
-        memory: Arc::new(memory),
-        model: Arc::new(Model::default()),
-        vmx: Vmx::default(),
-        events: Events::default(),
-        fault: Fault::default(),
-        budget: 0,
-        deadline: 0,
-        stall: 0,
-        count: Counters::default(),
-        self_modify: false,
-    }
+    Core::new(Arc::new(memory), Arc::new(Model::default()))
 }
 
 /// A VMCS for a 64-bit guest.

@@ -70,6 +70,7 @@ impl Core {
     /// VMPTRLD: makes `vmcs` current, and gives back the one that was, its state stored and its launch state kept.
     pub fn vmptrld(&mut self, vmcs: Box<Vmcs>) -> Option<Box<Vmcs>> {
         let previous = self.store_current();
+        self.vmx.dirty = Dirty::ALL;
         self.vmx.controls = Controls::default();
         self.vmx.exit = ExitInfo::default();
         for &field in Field::ALL {
@@ -82,11 +83,6 @@ impl Core {
             }
         }
         self.vmx.current = Some(vmcs);
-        self.vmx.dirty = Dirty::ALL
-            .with(Dirty::RFLAGS)
-            .with(Dirty::GDTR_LIMIT)
-            .with(Dirty::IDTR_LIMIT)
-            .with(Dirty::INTERRUPTIBILITY);
         previous
     }
 
@@ -201,5 +197,124 @@ fn dirty_of(field: Field) -> Dirty {
         | Field::PleWindow => Dirty::DECODE,
         _ if field.kind() == Kind::HostState => Dirty::HOST,
         _ => Dirty::CONTROLS.with(Dirty::DECODE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vmx::testing::{core, guest, vmcs};
+    use x86_defs::vmx::ExitReason;
+    use x86_defs::vmx::controls::{entry, exit};
+
+    #[test]
+    fn every_field_round_trips_through_a_current_vmcs() {
+        let mut vmcs = Vmcs::new();
+        for (i, &field) in Field::ALL.iter().enumerate() {
+            let value = match field {
+                // The modelled reasons are what an exit can have.
+                Field::ExitReason => 0x8000_0021,
+                Field::GuestRflags => 0x202,
+                Field::GuestInterruptibility => 8,
+                _ => 0x0101_0101_0101_0101_u64.wrapping_mul(i as u64 + 1),
+            };
+            vmcs.set(field, value);
+        }
+        let before = vmcs.clone();
+        let mut core = core();
+        core.vmptrld(vmcs);
+        for &field in Field::ALL {
+            assert_eq!(core.vmread(field), before.get(field), "{field:?} while current");
+        }
+        assert_eq!(core.vmclear().unwrap(), before);
+        assert!(core.vmclear().is_none());
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_cut_to_the_width_of_the_field() {
+        let mut core = guest();
+        for &field in Field::ALL {
+            if matches!(field, Field::ExitReason) {
+                continue;
+            }
+            core.vmwrite(field, 0x1_2345_6789_abcd);
+            assert_eq!(core.vmread(field), 0x1_2345_6789_abcd & field.width().mask(), "{field:?}");
+        }
+    }
+
+    #[test]
+    fn guest_state_is_the_processors_while_the_vmcs_is_current() {
+        let mut core = guest();
+        core.vmwrite(Field::GuestRip, 0x1234);
+        core.vmwrite(Field::GuestTrBase, 0x5678);
+        assert_eq!((core.rip, core.seg[7].base), (0x1234, 0x5678));
+        core.rip = 0x4321;
+        let _ = core.vmlaunch().unwrap();
+        assert_eq!((core.vmread(Field::GuestRip), core.vmread(Field::GuestInterruptibility)), (0x4321, 0));
+        core.events.nmi_blocked = true;
+        assert_eq!(core.vmread(Field::GuestInterruptibility), 8);
+    }
+
+    #[test]
+    fn switching_vmcss_keeps_each_guests_state_and_launch_state() {
+        let mut core = guest();
+        let _ = core.vmlaunch().unwrap();
+        core.rip = 0x1111;
+        core.cr3 = 0x7000;
+        core.vmexit_with(ExitInfo { reason: Some(ExitReason::Cpuid), instruction_length: 2, ..ExitInfo::default() });
+        let first = core.vmptrld(vmcs()).unwrap();
+        assert_eq!(core.vmread(Field::GuestCr3), 0x2000);
+        assert_eq!(core.vmread(Field::ExitReason), 0);
+        let second = core.vmptrld(first).unwrap();
+        assert_eq!((core.rip, core.cr3), (0x1111, 0x7000));
+        assert_eq!((core.vmread(Field::ExitReason), core.vmread(Field::ExitInstructionLength)), (10, 2));
+        assert_eq!(second.launch_state(), LaunchState::Clear);
+        let _ = core.vmresume().unwrap();
+    }
+
+    #[test]
+    fn efer_is_saved_by_exits_only_where_the_control_says_so() {
+        let saved = |controls: u64| {
+            let mut core = guest();
+            core.vmwrite(Field::ExitControls, controls);
+            let _ = core.vmlaunch().unwrap();
+            core.efer |= 1;
+            core.vmread(Field::GuestEfer) & 1
+        };
+        let controls = guest().vmread(Field::ExitControls);
+        assert_eq!(saved(controls), 1);
+        assert_eq!(saved(controls & !u64::from(exit::SAVE_EFER)), 0);
+    }
+
+    #[test]
+    fn an_unsaved_register_is_loaded_anew_at_each_entry() {
+        let mut core = guest();
+        let controls = core.vmread(Field::ExitControls);
+        core.vmwrite(Field::ExitControls, controls & !u64::from(exit::SAVE_PAT));
+        let _ = core.vmlaunch().unwrap();
+        core.msrs.pat = 0;
+        let _ = core.vmresume().unwrap();
+        assert_eq!(core.msrs.pat, 0x0007_0406_0007_0406);
+    }
+
+    #[test]
+    fn debug_controls_that_are_not_loaded_have_their_value_after_a_vm_exit() {
+        let mut core = guest();
+        core.vmwrite(Field::GuestDr7, 0x401);
+        let controls = core.vmread(Field::EntryControls);
+        core.vmwrite(Field::EntryControls, controls & !u64::from(entry::LOAD_DEBUG_CONTROLS));
+        let _ = core.vmlaunch().unwrap();
+        assert_eq!(core.dr[7], 0x400);
+    }
+
+    #[test]
+    fn a_tsc_offset_written_between_entries_is_in_effect_at_the_next() {
+        let mut core = guest();
+        let primary = core.vmread(Field::PrimaryControls);
+        core.vmwrite(Field::PrimaryControls, primary | 1 << 3);
+        let _ = core.vmlaunch().unwrap();
+        core.vmwrite(Field::TscOffset, 77);
+        let _ = core.vmresume().unwrap();
+        assert_eq!(core.vmx.controls.tsc_offset, 77);
     }
 }
