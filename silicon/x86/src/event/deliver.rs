@@ -105,13 +105,15 @@ impl Core {
     /// # Errors
     /// [`Leave::Exit`]: VM-exit recorded. [`Leave::Fault`]: [`Core::deliver_fault`] goes on.
     pub(crate) fn deliver_software(&mut self, event: Injection) -> Result<(), Leave> {
-        if intercept::is_exception(&event) && intercept::exits(&self.vmx.controls, event.vector, 0) {
-            let qualification = if event.vector == vector::DB { 0 } else { self.fault.address };
-            return Err(intercept::exit(self, &event, qualification, None));
+        if intercept::is_exception(&event) && self.exception_exits(event.vector, 0) {
+            return Err(intercept::exit(self, &event, 0, None));
         }
+        let stepping = self.rflags_rest & rflags::TF != 0;
         match attempt(self, &event) {
             Ok(()) => {
                 self.delivered();
+                // TF was cleared on the way: the handler's first instruction is not preceded by a trap.
+                self.events.no_step = stepping;
                 Ok(())
             }
             Err(Leave::Fault) => {
@@ -151,7 +153,7 @@ impl Core {
         loop {
             if origin == Origin::Guest
                 && intercept::is_exception(&event)
-                && intercept::exits(&self.vmx.controls, event.vector, event.error_code.unwrap_or(0))
+                && self.exception_exits(event.vector, event.error_code.unwrap_or(0))
             {
                 return Err(intercept::exit(self, &event, address, during.as_ref()));
             }
@@ -177,7 +179,7 @@ impl Core {
             let second = exception(&self.fault);
             origin = Origin::Guest;
             // The second exception's own intercept comes before the two are combined.
-            if intercept::exits(&self.vmx.controls, second.vector, second.error_code.unwrap_or(0)) {
+            if self.exception_exits(second.vector, second.error_code.unwrap_or(0)) {
                 return Err(intercept::exit(self, &second, self.fault.address, Some(&event)));
             }
             match combine(&event, &second) {
@@ -203,7 +205,6 @@ impl Core {
     fn delivered(&mut self) {
         self.events.sti_shadow = false;
         self.events.mov_ss_shadow = false;
-        self.events.no_step = true;
     }
 }
 

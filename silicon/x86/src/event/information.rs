@@ -24,6 +24,10 @@ pub fn of(core: &Core, event: &Injection) -> (u32, u32) {
 
 /// Adds the event that was being delivered to the VM-exit just recorded.
 pub(crate) fn record(core: &mut Core, event: &Injection) -> Leave {
+    if core.mmu.mmio.wanted.is_some() {
+        // No VM-exit: instruction emulation waits for a device.
+        return Leave::Exit;
+    }
     let (information, error_code) = of(core, event);
     core.vmx.exit.idt_vectoring = information;
     core.vmx.exit.idt_vectoring_error = error_code;

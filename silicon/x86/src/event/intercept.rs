@@ -5,20 +5,8 @@ use x86_defs::vmx::ExitReason;
 use x86_defs::vmx::controls::interruption;
 
 use super::{EventKind, Injection, information};
-use crate::vmx::{Controls, ExitInfo};
+use crate::vmx::ExitInfo;
 use crate::{Core, Leave};
-
-/// Whether the exception bitmap, and the error-code mask and match of #PF, make the exception exit.
-#[must_use]
-pub fn exits(controls: &Controls, vector: u8, error_code: u32) -> bool {
-    let bit = controls.exception_bitmap >> (vector & 31) & 1 != 0;
-    if vector == vector::PF {
-        let matches = error_code & controls.page_fault_error_mask == controls.page_fault_error_match;
-        bit == matches
-    } else {
-        bit
-    }
-}
 
 /// Records the VM-exit of an intercepted exception. `during`: the event that was being delivered.
 pub(super) fn exit(core: &mut Core, event: &Injection, qualification: u64, during: Option<&Injection>) -> Leave {

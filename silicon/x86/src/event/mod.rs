@@ -19,6 +19,7 @@ use x86_defs::rflags;
 
 use crate::Core;
 
+pub use debug::{dr6, dr7};
 pub use gate::{Gate, GateKind};
 pub(crate) use information::record;
 
@@ -30,6 +31,11 @@ pub struct Events {
     /// The next instruction executes in a MOV SS / POP SS shadow.
     pub mov_ss_shadow: bool,
     pub nmi_blocked: bool,
+    /// Look at windows, shadows, traps and pending interrupts before the next block. Set by everything that may open
+    /// one of them (RFLAGS, shadows, VM-entry).
+    pub attention: bool,
+    /// An interrupt of the host waits at the pins of the processor.
+    pub external_pending: bool,
     /// DR6 bits of debug traps that wait for the end of the instruction ([`Core::deliver_debug_trap`]).
     pub pending_debug: u64,
     /// The instruction that just completed takes no single-step trap although TF was set when it began (INT n, SYSCALL).

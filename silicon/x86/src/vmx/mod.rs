@@ -1,8 +1,10 @@
 //! VMX non-root operation as hardware has it: the VMCS, VM-entry, VM-exit and intercepts.
 
 pub mod exit;
+pub mod intercept;
 
 pub use exit::ExitInfo;
+pub use intercept::Direction;
 
 /// VM-execution controls of the running guest, decoded at VM-entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,4 +39,9 @@ pub struct Vmx {
     pub controls: Controls,
     /// What the last VM-exit recorded.
     pub exit: ExitInfo,
+    pub activity: u32,
+    pub monitor_trap_pending: bool,
+}
+impl Vmx {
+    pub fn preemption_deadline(&self) -> Option<u64> { None }
 }

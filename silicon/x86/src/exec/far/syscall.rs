@@ -23,7 +23,7 @@ pub fn syscall(core: &mut Core, op: &Op) -> Done {
     core.seg[index::CS] = code(selector, 0, true);
     core.seg[index::SS] = data(selector.wrapping_add(8), 0);
     core.rip = core.msrs.lstar;
-    core.events.no_step = core.msrs.fmask & rflags::TF != 0;
+    core.events.no_step = flags & core.msrs.fmask & rflags::TF != 0;
     core.set_rflags(flags & !(core.msrs.fmask | rflags::RF));
     core.update_mode();
     Err(Leave::Branch)
