@@ -23,7 +23,7 @@ pub fn of(core: &Core, event: &Injection) -> (u32, u32) {
 }
 
 /// Adds the event that was being delivered to the VM-exit just recorded.
-pub(crate) fn record(core: &mut Core, event: &Injection) -> Leave {
+pub(super) fn record(core: &mut Core, event: &Injection) -> Leave {
     if core.mmu.mmio.wanted.is_some() {
         // No VM-exit: instruction emulation waits for a device.
         return Leave::Exit;

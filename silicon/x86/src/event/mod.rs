@@ -21,7 +21,6 @@ use crate::Core;
 
 pub use debug::{dr6, dr7};
 pub use gate::{Gate, GateKind};
-pub(crate) use information::record;
 
 /// Event state of a logical processor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

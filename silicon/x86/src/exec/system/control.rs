@@ -7,9 +7,10 @@ use x86_defs::vmx::controls::primary;
 
 use super::control_checks::{check_cr0, check_cr3, check_cr4, commit_cr0, commit_cr4};
 use super::exits::privileged;
+use super::tpr;
 use crate::exec::segment::tables::user_mode_prevented;
 use crate::mem::AccessKind;
-use crate::mem::invalidate::Keep;
+use crate::mem::Keep;
 use crate::op::{Done, FLAT};
 use crate::vmx::ExitInfo;
 use crate::{Core, Leave, Op};
@@ -127,7 +128,7 @@ pub fn from_cr8(core: &mut Core, op: &Op) -> Done {
     if controls & primary::CR8_STORE_EXITING != 0 {
         return Err(exit(core, op, 8, FROM_CR, op.a));
     }
-    let value = core.tpr_shadow().map_or(0, |tpr| u64::from(tpr >> 4));
+    let value = tpr::read(core);
     destination(core, op, value);
     Ok(())
 }
@@ -143,8 +144,7 @@ pub fn to_cr8(core: &mut Core, op: &Op) -> Done {
     if value & !0xf != 0 {
         return Err(core.gp0());
     }
-    core.set_tpr_shadow((value as u8) << 4);
-    Err(Leave::End)
+    tpr::write(core, op, value as u8)
 }
 
 /// CLTS.

@@ -10,6 +10,7 @@ pub mod idle;
 pub mod msr;
 mod msr_values;
 pub mod random;
+mod tpr;
 pub mod translation;
 pub mod tsc;
 pub mod vmx;

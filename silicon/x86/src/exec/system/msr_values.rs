@@ -70,9 +70,6 @@ fn write_efer(core: &mut Core, value: u64) -> Option<()> {
     let changed = (value ^ core.efer) & writable;
     (changed & efer::LME == 0 || core.cr0 & cr0::PG == 0).then_some(())?;
     core.efer ^= changed;
-    if changed & efer::NXE != 0 {
-        core.mmu.clear_fast();
-    }
     core.update_mode();
     Some(())
 }

@@ -8,7 +8,7 @@ use super::exits::{displacement, privileged, vmexit_info};
 use crate::core::mode::Operating;
 use crate::exec::segment::descriptor::canonical;
 use crate::exec::segment::moves::load_at;
-use crate::mem::invalidate::Invpcid;
+use crate::mem::Invpcid;
 use crate::op::{Done, FLAT};
 use crate::{Core, Leave, Op};
 
