@@ -16,3 +16,6 @@ use crate::{Core, Op};
 pub fn undefined(core: &mut Core, _op: &Op) -> Done {
     Err(core.ud())
 }
+
+#[cfg(test)]
+pub(crate) mod run_test;
