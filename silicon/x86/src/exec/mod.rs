@@ -1,5 +1,10 @@
 //! Execution of instructions, one file a family.
 
+pub mod far;
+pub mod io;
+pub mod segment;
+pub mod system;
+
 use crate::op::Done;
 use crate::{Core, Op};
 
@@ -11,3 +16,6 @@ use crate::{Core, Op};
 pub fn undefined(core: &mut Core, _op: &Op) -> Done {
     Err(core.ud())
 }
+
+#[cfg(test)]
+pub(crate) mod run_test;
