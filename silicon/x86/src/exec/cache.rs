@@ -12,8 +12,3 @@ pub fn nop(_: &mut Core, _: &Op) -> Done {
 pub fn flush_line(core: &mut Core, op: &Op) -> Done {
     core.load::<u8>(op).map(drop)
 }
-
-/// UD0, UD1 and UD2.
-pub fn undefined(core: &mut Core, _: &Op) -> Done {
-    Err(core.ud())
-}

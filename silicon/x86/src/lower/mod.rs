@@ -1,10 +1,16 @@
 //! From a decoded instruction to an [`Op`]. One file a family; each claims the mnemonics it knows.
 
 pub mod alu;
+pub mod bit;
 pub mod branch;
 pub mod flag;
 pub mod mov;
+pub mod multiply;
+pub mod shift;
 pub mod stack;
+pub mod string;
+
+use iced_x86::Instruction;
 
 use crate::op::{Lowering, Op};
 
@@ -15,5 +21,15 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
         .or_else(|| alu::lower(l))
         .or_else(|| branch::lower(l))
         .or_else(|| stack::lower(l))
+        .or_else(|| shift::lower(l))
+        .or_else(|| bit::lower(l))
+        .or_else(|| multiply::lower(l))
+        .or_else(|| string::lower(l))
         .or_else(|| flag::lower(l))
+}
+
+/// Whether a block ends after this instruction although it is no branch.
+#[must_use]
+pub fn ends_block(insn: &Instruction) -> bool {
+    branch::ends_block(insn) || stack::ends_block(insn)
 }

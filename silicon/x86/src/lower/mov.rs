@@ -2,7 +2,7 @@ use iced_x86::{Code, Mnemonic as M};
 
 use super::alu::operands;
 use crate::exec::operand::{Imm, Mem, RegA, RegB};
-use crate::exec::{cache, mov as x};
+use crate::exec::{cache, mov as x, undefined};
 use crate::op::{CodeSize, Exec, Lowering, Op, ZERO};
 use crate::{conditional, sized, sized_wide};
 
@@ -40,7 +40,7 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
         M::Prefetcht0 | M::Prefetcht1 | M::Prefetcht2 | M::Prefetchnta => cache::nop,
         M::Lfence | M::Sfence | M::Mfence => cache::nop,
         M::Clflush | M::Clflushopt | M::Clwb => cache::flush_line,
-        M::Ud0 | M::Ud1 | M::Ud2 => cache::undefined,
+        M::Ud0 | M::Ud1 | M::Ud2 => undefined,
         _ => return None,
     };
     Some(operands(l, exec))

@@ -23,10 +23,10 @@ fn thirty_two_bit_writes_clear_the_upper_half_and_smaller_ones_do_not() {
 fn sixty_four_bit_offsets_are_not_truncated() {
     let mut core = trial::core();
     core.gpr[0] = 0x1122_3344_5566_7788;
-    trial::run(&mut core, &[0x48, 0xa3, 0x10, 0, 0x10, 0, 0, 0, 0, 0]).unwrap();
+    trial::run(&mut core, &[0x48, 0xa3, 0x10, 0, 0x01, 0, 0, 0, 0, 0]).unwrap();
     assert_eq!(core.load_linear::<u64>(DATA + 0x10, 3), Ok(0x1122_3344_5566_7788));
     core.gpr[0] = 0;
-    trial::run(&mut core, &[0xa0, 0x11, 0, 0x10, 0, 0, 0, 0, 0]).unwrap();
+    trial::run(&mut core, &[0xa0, 0x11, 0, 0x01, 0, 0, 0, 0, 0]).unwrap();
     assert_eq!(core.gpr[0], 0x77);
     let high = trial::op(CodeSize::Bits64, &[0xa1, 0, 0, 0, 0, 0x12, 0x34, 0xff, 0xff]).unwrap();
     assert_eq!(high.imm, 0xffff_3412_0000_0000);

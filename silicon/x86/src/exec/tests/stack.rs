@@ -25,9 +25,9 @@ fn operand_sizes_and_immediates() {
     trial::run(&mut core, &[0x68, 0, 0, 0, 0x80]).unwrap();
     assert_eq!(core.load_linear(sp - 18, 2), Ok(0xffff_ffff_8000_0000_u64));
     trial::run(&mut core, &[0x0f, 0xa0]).unwrap();
-    assert_eq!((core.gpr[4], core.load_linear(sp - 26, 2)), (sp - 26, Ok(0x2b_u64)));
+    assert_eq!((core.gpr[4], core.load_linear(sp - 26, 2)), (sp - 26, Ok(0x13_u64)));
     trial::run(&mut core, &[0x66, 0x58]).unwrap();
-    assert_eq!((core.gpr[4], core.gpr[0]), (sp - 24, 0x2b));
+    assert_eq!((core.gpr[4], core.gpr[0]), (sp - 24, 0x13));
 }
 
 #[test]
