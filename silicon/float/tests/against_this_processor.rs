@@ -1,0 +1,11 @@
+//! The SSE and x87 units of the processor that runs the tests, as the reference: results and flags, bit by bit.
+//!
+//! The crate itself has no unsafe code. Here inline assembly is needed to run one instruction under a chosen control
+//! word and to read the flags that it leaves, which no safe interface offers.
+#![cfg(target_arch = "x86_64")]
+#![allow(unsafe_code)]
+
+#[path = "against_this_processor/operands.rs"]
+mod operands;
+#[path = "against_this_processor/sse.rs"]
+mod sse;
