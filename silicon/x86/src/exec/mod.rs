@@ -1,1 +1,4 @@
 //! Execution of instructions, one file a family.
+
+pub mod mmx;
+pub mod sse;
