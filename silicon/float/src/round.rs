@@ -1,6 +1,6 @@
 //! Rounding to a format, with overflow, underflow and inexactness as an x86 processor finds them.
 
-use crate::exact::{Unrounded, shift_right_sticky};
+use crate::exact::{Finite, Unrounded, shift_right_sticky};
 use crate::flags::{Flags, Rounding};
 
 /// What to do with a result that is too small: tiny after rounding with an unbounded exponent.
@@ -10,8 +10,10 @@ pub(crate) enum Underflow {
     Denormalize,
     /// Masked, with FTZ: a zero, always flagged.
     Flush,
-    /// Unmasked: flagged even if exact; the exponent goes up by this much.
+    /// Unmasked: flagged even if exact; the exponent goes up by this much. If that is not enough, a zero.
     Wrap(i32),
+    /// Unmasked, and there is no result to deliver: flagged even if exact, alone.
+    Stop,
 }
 
 /// What to do with a result that is too large.
@@ -19,8 +21,10 @@ pub(crate) enum Underflow {
 pub(crate) enum Overflow {
     /// Masked: infinity or the largest number, as the rounding mode says.
     Saturate,
-    /// Unmasked: the exponent goes down by this much.
+    /// Unmasked: the exponent goes down by this much. If that is not enough, an infinity.
     Wrap(i32),
+    /// Unmasked, and there is no result to deliver: flagged alone.
+    Stop,
 }
 
 /// A format and the ways to get into it.
@@ -91,6 +95,10 @@ pub(crate) fn round(x: Unrounded, rules: &Rules) -> Rounded {
 
     if exponent > rules.max_exponent {
         return match rules.overflow {
+            Overflow::Wrap(bias) if exponent - bias > rules.max_exponent => {
+                Rounded { negative, magnitude: Magnitude::Infinity, flags: Flags::OE | Flags::PE, up: true }
+            }
+            Overflow::Stop => Rounded { negative, magnitude: Magnitude::Infinity, flags: Flags::OE, up: false },
             Overflow::Saturate => {
                 let up = match rules.rounding {
                     Rounding::Nearest => true,
@@ -114,6 +122,13 @@ pub(crate) fn round(x: Unrounded, rules: &Rules) -> Rounded {
         return Rounded { negative, magnitude: finite(exponent, first.significand), flags: inexact, up: first.up };
     }
     match rules.underflow {
+        Underflow::Stop => Rounded { negative, magnitude: Magnitude::Zero, flags: Flags::UE, up: false },
+        Underflow::Wrap(bias) if exponent + bias >= rules.min_exponent => Rounded {
+            negative,
+            magnitude: finite(exponent + bias, first.significand),
+            flags: Flags::UE | inexact,
+            up: first.up,
+        },
         Underflow::Denormalize => {
             let distance = rules.min_exponent.abs_diff(x.exponent);
             let second = cut(shift_right_sticky(x.significand, distance), negative, rules);
@@ -125,14 +140,29 @@ pub(crate) fn round(x: Unrounded, rules: &Rules) -> Rounded {
             };
             Rounded { negative, magnitude, flags, up: second.up }
         }
-        Underflow::Flush => {
+        Underflow::Flush | Underflow::Wrap(_) => {
             Rounded { negative, magnitude: Magnitude::Zero, flags: Flags::UE | Flags::PE, up: false }
         }
-        Underflow::Wrap(bias) => Rounded {
-            negative,
-            magnitude: finite(exponent + bias, first.significand),
-            flags: Flags::UE | inexact,
-            up: first.up,
-        },
     }
+}
+
+/// A number rounded to an integer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Integer {
+    pub magnitude: u64,
+    pub inexact: bool,
+    /// Whether the magnitude was rounded up.
+    pub up: bool,
+}
+
+/// The integer that a number rounds to. None if it does not fit 64 bits without a sign.
+pub(crate) fn to_integer(x: Finite, rounding: Rounding) -> Option<Integer> {
+    if x.exponent > 63 {
+        return None;
+    }
+    // Sixty-four bits of integer above sixty-four of fraction.
+    let fixed = shift_right_sticky(u128::from(x.significand) << 64, x.exponent.abs_diff(63));
+    let (whole, low) = ((fixed >> 64) as u64, fixed & u128::from(u64::MAX));
+    let up = rounds_up(rounding, x.negative, whole & 1 != 0, low, 1 << 63);
+    Some(Integer { magnitude: whole.checked_add(u64::from(up))?, inexact: low != 0, up })
 }

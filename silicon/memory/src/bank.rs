@@ -1,7 +1,7 @@
 use std::alloc::{Layout, alloc_zeroed};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::RwLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::{Frame, HostPhysical, PAGE_SIZE, PageState};
 
@@ -14,10 +14,16 @@ pub enum BankError {
     /// Bank {base:#x}+{len:#x} overlaps one that exists.
     #[error("memory bank {base:#x}+{len:#x} overlaps one that exists")]
     Overlap { base: u64, len: u64 },
+    /// The machine has {MOST_BANKS} memory banks already: merge memory slots.
+    #[error("the machine has {MOST_BANKS} memory banks already: merge memory slots")]
+    TooMany,
     /// The host has no {len:#x} bytes for a bank: use a smaller guest memory.
     #[error("the host has no {len:#x} bytes for a memory bank: use a smaller guest memory")]
     OutOfMemory { len: u64 },
 }
+
+/// The most banks that a machine can have.
+pub const MOST_BANKS: usize = 1024;
 
 #[derive(Debug)]
 struct Bank {
@@ -33,20 +39,33 @@ unsafe impl Send for Bank {}
 // SAFETY: as above.
 unsafe impl Sync for Bank {}
 
-/// The banks of a modelled machine, sorted by host-physical address.
-#[derive(Debug, Default)]
+/// The banks of a modelled machine. Banks are added, never removed, so look-ups take no lock.
+#[derive(Debug)]
 pub struct PhysicalMemory {
-    banks: RwLock<Vec<Bank>>,
+    banks: Box<[OnceLock<Bank>]>,
+    len: AtomicUsize,
+    adding: Mutex<()>,
     /// Raised whenever a page becomes a source of decoded code; processors that see it change drop their
     /// permission to store without a look at [`PageState`].
     code_epoch: AtomicU64,
+}
+
+impl Default for PhysicalMemory {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl PhysicalMemory {
     /// A machine without memory.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            banks: (0..MOST_BANKS).map(|_| OnceLock::new()).collect(),
+            len: AtomicUsize::new(0),
+            adding: Mutex::new(()),
+            code_epoch: AtomicU64::new(0),
+        }
     }
 
     /// Adds a bank of zeroed memory at `base`. The memory is never given back.
@@ -59,8 +78,7 @@ impl PhysicalMemory {
             .map_err(|_| BankError::OutOfMemory { len })?;
         // SAFETY: `check` refuses a length of zero.
         let host = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(BankError::OutOfMemory { len })?;
-        self.insert(base.0, len, host);
-        Ok(())
+        self.insert(base.0, len, host)
     }
 
     /// Adds memory that somebody else has mapped, such as a VMM's memory slot.
@@ -75,8 +93,7 @@ impl PhysicalMemory {
             return Err(BankError::Unaligned { base: base.0, len });
         }
         self.check(base.0, len)?;
-        self.insert(base.0, len, host);
-        Ok(())
+        self.insert(base.0, len, host)
     }
 
     fn check(&self, base: u64, len: u64) -> Result<(), BankError> {
@@ -84,26 +101,32 @@ impl PhysicalMemory {
         if len == 0 || !base.is_multiple_of(PAGE_SIZE) || !len.is_multiple_of(PAGE_SIZE) || end.is_none() {
             return Err(BankError::Unaligned { base, len });
         }
-        let banks = self.banks.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if banks.iter().any(|b| base < b.base + b.len && b.base < base + len) {
+        if self.banks().any(|b| base < b.base + b.len && b.base < base + len) {
             return Err(BankError::Overlap { base, len });
         }
         Ok(())
     }
 
-    fn insert(&self, base: u64, len: u64, host: NonNull<u8>) {
+    fn banks(&self) -> impl Iterator<Item = &Bank> {
+        self.banks[..self.len.load(Ordering::Acquire)].iter().filter_map(OnceLock::get)
+    }
+
+    fn insert(&self, base: u64, len: u64, host: NonNull<u8>) -> Result<(), BankError> {
         let pages: Vec<PageState> = (0..len / PAGE_SIZE).map(|_| PageState::default()).collect();
-        let mut banks = self.banks.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        banks.push(Bank { base, len, host, pages: Vec::leak(pages) });
-        banks.sort_by_key(|b| b.base);
+        let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check(base, len)?;
+        let at = self.len.load(Ordering::Acquire);
+        let slot = self.banks.get(at).ok_or(BankError::TooMany)?;
+        let fresh = slot.set(Bank { base, len, host, pages: Vec::leak(pages) }).is_ok();
+        assert!(fresh, "bank slots are filled once, under the lock");
+        self.len.store(at + 1, Ordering::Release);
+        Ok(())
     }
 
     /// The frame and state of the page that holds `address`, if there is memory.
     #[must_use]
     pub fn page(&self, address: HostPhysical) -> Option<(Frame, &'static PageState)> {
-        let banks = self.banks.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let i = banks.partition_point(|b| b.base <= address.0).checked_sub(1)?;
-        let bank = &banks[i];
+        let bank = self.banks().find(|b| address.0.wrapping_sub(b.base) < b.len)?;
         let page = (address.0 - bank.base) / PAGE_SIZE;
         let state = bank.pages.get(usize::try_from(page).ok()?)?;
         // SAFETY: `page` is inside of the bank, as `pages` has an element for it.

@@ -8,6 +8,10 @@ pub trait Word: Copy + Eq + 'static {
     fn to_u64(self) -> u64;
     /// The low bits of `value`.
     fn from_u64(value: u64) -> Self;
+    /// The value zero-extended.
+    fn to_u128(self) -> u128;
+    /// The low bits of `value`.
+    fn from_u128(value: u128) -> Self;
 }
 
 macro_rules! word {
@@ -18,6 +22,10 @@ macro_rules! word {
             fn to_u64(self) -> u64 { self as u64 }
             #[inline(always)]
             fn from_u64(value: u64) -> Self { value as $t }
+            #[inline(always)]
+            fn to_u128(self) -> u128 { self as u128 }
+            #[inline(always)]
+            fn from_u128(value: u128) -> Self { value as $t }
         }
     )*};
 }

@@ -137,7 +137,17 @@ impl Lowering<'_> {
     /// `a`, `b` and `imm` are left at [`ZERO`], [`ZERO`] and 0.
     #[must_use]
     pub fn op(&self, exec: Exec) -> Op {
-        let mut op = Op {
+        let mut op = self.op_without_operands(exec);
+        if (0..self.insn.op_count()).any(|i| self.insn.op_kind(i) == OpKind::Memory) {
+            self.memory(&mut op);
+        }
+        op
+    }
+
+    /// An op with nothing but its place filled in.
+    #[must_use]
+    pub fn op_without_operands(&self, exec: Exec) -> Op {
+        Op {
             exec,
             imm: 0,
             disp: 0,
@@ -151,11 +161,7 @@ impl Lowering<'_> {
             len: self.insn.len() as u8,
             idx: 0,
             cost: 1,
-        };
-        if (0..self.insn.op_count()).any(|i| self.insn.op_kind(i) == OpKind::Memory) {
-            self.memory(&mut op);
         }
-        op
     }
 
     fn memory(&self, op: &mut Op) {

@@ -1,9 +1,8 @@
 //! Conversions between the two formats, and to integral numbers in the same format.
 
-use crate::exact::{Finite, shift_right_sticky};
 use crate::flags::{Flags, Rounding};
 use crate::mxcsr::Mxcsr;
-use crate::round::rounds_up;
+use crate::round::to_integer;
 use crate::sse::format::{F32, F64, Float, Layout, Operand, Value, deliver, infinity, propagate, zero};
 use crate::sse::native::{is_normal, is_plain, is_well_inside};
 
@@ -68,18 +67,6 @@ impl RoundImm {
     }
 }
 
-/// The integer that a number rounds to, in magnitude, and whether that is inexact. None if it does not fit 64 bits.
-pub(crate) fn to_integer(x: Finite, rounding: Rounding) -> Option<(u64, Flags)> {
-    if x.exponent > 63 {
-        return None;
-    }
-    // Sixty-four bits of integer above sixty-four of fraction.
-    let fixed = shift_right_sticky(u128::from(x.significand) << 64, x.exponent.abs_diff(63));
-    let (whole, low) = ((fixed >> 64) as u64, fixed & u128::from(u64::MAX));
-    let up = rounds_up(rounding, x.negative, whole & 1 != 0, low, 1 << 63);
-    Some((whole.checked_add(u64::from(up))?, Flags::PE.when(low != 0)))
-}
-
 /// ROUNDSS, ROUNDSD: `a` rounded to an integral number.
 pub fn round_to_int<F: Float>(a: F::Bits, immediate: RoundImm, mxcsr: &mut Mxcsr) -> F::Bits {
     let a = Operand::new::<F>(a, *mxcsr);
@@ -92,13 +79,13 @@ pub fn round_to_int<F: Float>(a: F::Bits, immediate: RoundImm, mxcsr: &mut Mxcsr
     if x.exponent >= F::FRACTION_BITS as i32 {
         return F::from_u64(a.bits);
     }
-    let Some((whole, inexact)) = to_integer(x, immediate.rounding(*mxcsr)) else {
+    let Some(whole) = to_integer(x, immediate.rounding(*mxcsr)) else {
         return F::from_u64(a.bits);
     };
     if !immediate.suppresses_precision() {
-        mxcsr.raise(inexact);
+        mxcsr.raise(Flags::PE.when(whole.inexact));
     }
     // Fewer bits than the significand has: exact.
-    let magnitude: u64 = F::native_from_i64(whole as i64).into();
+    let magnitude: u64 = F::native_from_i64(whole.magnitude as i64).into();
     F::from_u64(magnitude | if a.negative { F::SIGN } else { 0 })
 }

@@ -138,13 +138,13 @@ pub(crate) fn rules<F: Float>(mxcsr: Mxcsr) -> Rules {
         max_exponent: F::MAX_EXPONENT,
         rounding: mxcsr.rounding(),
         underflow: if !masked.contains(Flags::UE) {
-            Underflow::Wrap(0)
+            Underflow::Stop
         } else if mxcsr.flushes_to_zero() {
             Underflow::Flush
         } else {
             Underflow::Denormalize
         },
-        overflow: if masked.contains(Flags::OE) { Overflow::Saturate } else { Overflow::Wrap(0) },
+        overflow: if masked.contains(Flags::OE) { Overflow::Saturate } else { Overflow::Stop },
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::exact::Finite;
 use crate::flags::{Flags, Rounding};
 use crate::mxcsr::Mxcsr;
-use crate::sse::convert::to_integer;
+use crate::round::to_integer;
 use crate::sse::format::{Float, Operand, Value, deliver, zero};
 use crate::sse::native::is_plain;
 
@@ -86,10 +86,10 @@ fn rounded_slow<F: Float>(a: F::Bits, rounding: Rounding, mxcsr: Mxcsr) -> Optio
 }
 
 /// A finite number as a signed integer, and whether that is inexact; none if it does not fit 64 bits.
-pub(crate) fn signed(x: Finite, rounding: Rounding) -> Option<(i64, Flags)> {
-    let (magnitude, flags) = to_integer(x, rounding)?;
-    let whole = if x.negative { -i128::from(magnitude) } else { i128::from(magnitude) };
-    Some((i64::try_from(whole).ok()?, flags))
+fn signed(x: Finite, rounding: Rounding) -> Option<(i64, Flags)> {
+    let whole = to_integer(x, rounding)?;
+    let signed = if x.negative { -i128::from(whole.magnitude) } else { i128::from(whole.magnitude) };
+    Some((i64::try_from(signed).ok()?, Flags::PE.when(whole.inexact)))
 }
 
 /// CVTSI2SS, CVTSI2SD from 32 bits.

@@ -8,7 +8,7 @@ mod arithmetic;
 mod compare;
 mod convert;
 mod estimate;
-mod format;
+pub(crate) mod format;
 mod integer;
 mod minmax;
 mod native;

@@ -67,3 +67,48 @@ impl Random {
         if self.below(4) == 0 { a.wrapping_add(self.below(9)).wrapping_sub(4) ^ self.next() << 63 } else { self.f64() }
     }
 }
+
+use silicon_float::F80;
+
+impl Random {
+    /// Any encoding of the double extended format, the unsupported ones included.
+    pub fn f80(&mut self) -> F80 {
+        let pattern = self.fraction(62);
+        let integer = u64::from(self.below(16) != 0) << 63;
+        let quiet = self.below(2) << 62;
+        let field = match self.below(20) {
+            0 | 1 => 0,
+            2 => 0x7fff,
+            3 => 1 + self.below(70),
+            4 => 0x7ffe - self.below(4),
+            5 => self.below(0x7fff),
+            6 => 0x1fff + self.below(64),
+            7 => 0x5fff - self.below(64),
+            8 => 0x3fff - 1075 + self.below(60),
+            9 => 0x3fff + 1020 + self.below(6),
+            10 => 0x3fff - 150 + self.below(30),
+            11 => 0x3fff + 125 + self.below(5),
+            12..=15 => 0x3fff + self.below(70),
+            _ => 0x3fff - 3 + self.below(6),
+        } as u16;
+        let sign = (self.below(2) as u16) << 15;
+        let integer = if field == 0 && self.below(3) != 0 { 0 } else { integer };
+        match self.below(12) {
+            0 => F80 { significand: 0, sign_exponent: sign },
+            1 => F80 { significand: 1 << 63, sign_exponent: sign | field },
+            _ => F80 { significand: integer | quiet | pattern, sign_exponent: sign | field },
+        }
+    }
+
+    /// Often close to `a`, so that differences cancel.
+    pub fn f80_near(&mut self, a: F80) -> F80 {
+        if self.below(4) == 0 {
+            F80 {
+                significand: a.significand.wrapping_add(self.below(9)).wrapping_sub(4),
+                sign_exponent: a.sign_exponent ^ (self.below(2) as u16) << 15,
+            }
+        } else {
+            self.f80()
+        }
+    }
+}

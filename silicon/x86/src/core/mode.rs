@@ -1,7 +1,7 @@
 use x86_defs::segment::{index, rights};
 use x86_defs::{control::{cr0, cr4, efer}, rflags};
 
-use crate::Core;
+use crate::{Core, Leave};
 use crate::op::CodeSize;
 
 /// Operating mode ("Modes of Operation").
@@ -120,5 +120,31 @@ impl Core {
             x87_usable,
         };
         self.mmu.set_privilege(privilege);
+        self.mmu.leave_page();
+    }
+}
+
+impl Core {
+    /// Linear address of the instruction at [`Core::rip`].
+    #[inline(always)]
+    #[must_use]
+    pub fn rip_linear(&self) -> u64 {
+        if self.mode.is_64() { self.rip } else { self.seg[index::CS].base.wrapping_add(self.rip) & 0xffff_ffff }
+    }
+
+    /// First byte of the page after the one that holds `linear`.
+    #[must_use]
+    pub fn next_page(&self, linear: u64) -> u64 {
+        let next = (linear | 0xfff).wrapping_add(1);
+        if self.mode.is_64() { next } else { next & 0xffff_ffff }
+    }
+
+    /// Fails when RIP is beyond the limit of CS.
+    #[inline(always)]
+    pub fn check_fetch_limit(&mut self) -> Result<(), Leave> {
+        if !self.mode.is_64() && self.rip > u64::from(self.seg[index::CS].limit) {
+            return Err(self.gp0());
+        }
+        Ok(())
     }
 }

@@ -2,3 +2,15 @@
 
 pub mod mmx;
 pub mod sse;
+
+use crate::op::Done;
+use crate::{Core, Op};
+
+/// An instruction that the processor does not have: #UD.
+///
+/// # Errors
+/// Always the fault.
+#[cold]
+pub fn undefined(core: &mut Core, _op: &Op) -> Done {
+    Err(core.ud())
+}

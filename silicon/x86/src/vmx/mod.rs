@@ -37,4 +37,9 @@ pub struct Vmx {
     pub controls: Controls,
     /// What the last VM-exit recorded.
     pub exit: ExitInfo,
+    pub activity: u32,
+    pub monitor_trap_pending: bool,
+}
+impl Vmx {
+    pub fn preemption_deadline(&self) -> Option<u64> { None }
 }
