@@ -5,14 +5,7 @@ use x86_defs::control::{cr0, cr4};
 use crate::pv::feature;
 use crate::vcpu::Vcpu;
 
-/// The registers of a CPUID leaf.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct CpuidResult {
-    pub eax: u32,
-    pub ebx: u32,
-    pub ecx: u32,
-    pub edx: u32,
-}
+pub use silicon_x86::model::CpuidResult;
 
 /// First of KVM's leaves.
 pub const KVM_SIGNATURE: u32 = 0x4000_0000;
@@ -37,7 +30,7 @@ impl Vcpu {
             },
             KVM_FEATURES => CpuidResult { eax: feature::ALL, ..CpuidResult::default() },
             TIMING => CpuidResult {
-                eax: self.processor.core.model.tsc_khz() as u32,
+                eax: self.processor.core.model.tsc_khz,
                 ebx: APIC_BUS_KHZ,
                 ..CpuidResult::default()
             },
@@ -48,8 +41,7 @@ impl Vcpu {
 
     fn hardware_leaf(&self, leaf: u32, subleaf: u32, vcpus: usize) -> CpuidResult {
         let model = &self.processor.core.model;
-        let [eax, ebx, ecx, edx] = model.cpuid(leaf, subleaf);
-        let mut r = CpuidResult { eax, ebx, ecx, edx };
+        let mut r = model.cpuid(leaf, subleaf);
         // Threads are numbered in one package, one thread a core.
         let width = vcpus.next_power_of_two().trailing_zeros();
         match leaf {

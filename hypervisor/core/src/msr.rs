@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use silicon_x86::model::Model;
+use silicon_x86::model::{Feature, Model};
 use x86_defs::msr;
 
 /// Values of MSRs that have no other home: what firmware and kernels set and read back.
@@ -39,15 +39,15 @@ impl MsrStore {
         store.constants.insert(msr::IA32_MCG_CAP, 0);
         store.values.insert(msr::IA32_MCG_STATUS, 0);
         store.values.insert(msr::IA32_BIOS_SIGN_ID, 0x1_0000_0000);
-        store.constants.insert(msr::MSR_PLATFORM_INFO, (model.tsc_khz() / 100_000) << 8);
+        store.constants.insert(msr::MSR_PLATFORM_INFO, u64::from(model.tsc_khz / 100_000) << 8);
         store.values.insert(msr::IA32_SPEC_CTRL, 0);
         // Locked, VMX outside of SMX off: nested virtualisation is not offered yet.
         store.constants.insert(msr::IA32_FEATURE_CONTROL, 1);
         store.values.insert(msr::IA32_DEBUGCTL, 0);
         // MSR_MISC_FEATURES_ENABLES: CPUID faulting off.
         store.values.insert(0x140, 0);
-        if let Some(capabilities) = model.arch_capabilities() {
-            store.constants.insert(msr::IA32_ARCH_CAPABILITIES, capabilities);
+        if model.has(Feature::ArchCapabilities) {
+            store.constants.insert(msr::IA32_ARCH_CAPABILITIES, model.arch_capabilities);
         }
         store
     }

@@ -4,8 +4,13 @@ use x86_defs::control::{cr0, cr4, efer};
 use silicon_x86::mem::Invvpid;
 use x86_defs::segment::{index, rights};
 
+use x86_defs::vmx::Field;
+
 use super::{Next, Shared};
+use crate::memory::GuestMemory;
 use crate::vcpu::Vcpu;
+
+const PDPTES: [Field; 4] = [Field::GuestPdpte0, Field::GuestPdpte1, Field::GuestPdpte2, Field::GuestPdpte3];
 
 impl Vcpu {
     pub(super) fn control_register_exit(&mut self, shared: &mut Shared) -> Next {
@@ -15,8 +20,8 @@ impl Vcpu {
         let slot = (q >> 8 & 15) as usize;
         let value = self.processor.core.gpr[slot];
         let ok = match (access, register) {
-            (0, 0) => self.write_cr0(value),
-            (0, 4) => self.write_cr4(value),
+            (0, 0) => self.write_cr0(&shared.memory, value),
+            (0, 4) => self.write_cr4(&shared.memory, value),
             (0, 8) => {
                 let valid = value >> 4 == 0;
                 if valid {
@@ -30,13 +35,13 @@ impl Vcpu {
             }
             (2, _) => {
                 let value = self.cr0() & !cr0::TS;
-                self.write_cr0(value)
+                self.write_cr0(&shared.memory, value)
             }
             (3, _) => {
                 // LMSW changes the low four bits and cannot clear PE.
                 let source = q >> 16 & 0xf;
                 let old = self.cr0();
-                self.write_cr0(old & !0xe | source & 0xf | old & cr0::PE)
+                self.write_cr0(&shared.memory, old & !0xe | source & 0xf | old & cr0::PE)
             }
             _ => return self.fail(format!("control-register access that is not intercepted: {q:#x}")),
         };
@@ -49,7 +54,7 @@ impl Vcpu {
     }
 
     /// MOV to CR0 with the manual's checks; `false` is #GP(0).
-    fn write_cr0(&mut self, value: u64) -> bool {
+    fn write_cr0(&mut self, memory: &GuestMemory, value: u64) -> bool {
         let old = self.cr0();
         let defined = cr0::PE
             | cr0::MP
@@ -88,7 +93,7 @@ impl Vcpu {
             self.set_cr0(value);
         }
         if paging && e & efer::LME == 0 && self.cr4() & cr4::PAE != 0 && (old ^ value) & (cr0::PG | cr0::CD | cr0::NW) != 0 {
-            self.load_pdptes();
+            self.load_pdptes(memory);
         }
         if (old ^ value) & cr0::PG != 0 {
             self.flush();
@@ -96,9 +101,9 @@ impl Vcpu {
         true
     }
 
-    fn write_cr4(&mut self, value: u64) -> bool {
+    fn write_cr4(&mut self, memory: &GuestMemory, value: u64) -> bool {
         let old = self.cr4();
-        let supported = self.processor.core.model.cr4_bits() & !(cr4::VMXE | cr4::SMXE);
+        let supported = silicon_x86::vmx::capability::cr4_fixed1(&self.processor.core.model) & !(cr4::VMXE | cr4::SMXE);
         let long = self.processor.core.efer & efer::LMA != 0;
         if value & !supported != 0
             || long && value & cr4::PAE == 0
@@ -113,7 +118,7 @@ impl Vcpu {
         let changed = old ^ value;
         let paging = self.cr0() & cr0::PG != 0;
         if paging && !long && value & cr4::PAE != 0 && changed & (cr4::PAE | cr4::PSE | cr4::PGE | cr4::SMEP) != 0 {
-            self.load_pdptes();
+            self.load_pdptes(memory);
         }
         if changed & (cr4::PGE | cr4::PAE | cr4::PSE | cr4::PCIDE | cr4::SMEP) != 0 {
             self.flush();
@@ -128,8 +133,15 @@ impl Vcpu {
     }
 
     /// PAE paging keeps the four page-directory-pointer entries in registers.
-    fn load_pdptes(&mut self) {
-        self.processor.core.load_pdptes_from_cr3();
+    fn load_pdptes(&mut self, memory: &GuestMemory) {
+        let cr3 = self.processor.core.vmread(Field::GuestCr3);
+        let base = cr3 & 0xffff_ffe0;
+        for (i, field) in PDPTES.into_iter().enumerate() {
+            let mut entry = [0_u8; 8];
+            if memory.read(base + 8 * i as u64, &mut entry).is_ok() {
+                self.processor.core.vmwrite(field, u64::from_le_bytes(entry));
+            }
+        }
     }
 
     /// Debug registers are always the guest's.
@@ -151,7 +163,7 @@ impl Vcpu {
                 return Next::Resume;
             }
             6 => core.dr[6] = value & 0xe00f | 0xffff_0ff0,
-            7 => core.vmwrite(x86_defs::vmx::Field::GuestDr7, value & 0xffff_2fff | 0x400),
+            7 => core.vmwrite(Field::GuestDr7, value & 0xffff_2fff | 0x400),
             _ => core.dr[register] = value,
         }
         self.skip()

@@ -1,7 +1,7 @@
 //! EPT violations and misconfigurations: memory on demand, and emulation of device accesses.
 
 use irqchip::Claim;
-use silicon_x86::mem::{DeviceAccess, Invept};
+use silicon_x86::mem::DeviceAccess;
 use silicon_x86::processor::Emulated;
 
 use super::{Next, Shared, UserExit};
@@ -94,10 +94,5 @@ impl Vcpu {
             }
         }
         Next::Resume
-    }
-
-    /// Drops EPT translations after the tables have lost something.
-    pub(crate) fn flush_ept(&mut self, eptp: u64) {
-        self.processor.core.tlb_invept(Invept::SingleContext { eptp });
     }
 }

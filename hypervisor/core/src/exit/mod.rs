@@ -139,8 +139,8 @@ impl Vcpu {
 
     /// Ends the VM with a message for its user.
     pub(crate) fn fail(&mut self, why: String) -> Next {
-        let core = &self.processor.core;
         let bytes = self.bytes_at_rip();
+        let core = &self.processor.core;
         self.user_exit = Some(UserExit::InternalError(format!(
             "{why}\n  on vCPU {} at RIP {:#x} (linear {:#x}), instruction bytes {bytes}\n{core:?}",
             self.index,
@@ -150,7 +150,7 @@ impl Vcpu {
         Next::User
     }
 
-    fn bytes_at_rip(&self) -> String {
+    fn bytes_at_rip(&mut self) -> String {
         let bytes = self.processor.peek_code(15);
         bytes.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(" ")
     }

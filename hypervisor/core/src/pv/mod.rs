@@ -14,7 +14,6 @@ pub mod number {
     pub const SYSTEM_TIME: u32 = 0x12;
     pub const WALL_CLOCK_NEW: u32 = 0x4b56_4d00;
     pub const SYSTEM_TIME_NEW: u32 = 0x4b56_4d01;
-    pub const ASYNC_PF_EN: u32 = 0x4b56_4d02;
     pub const STEAL_TIME: u32 = 0x4b56_4d03;
     pub const PV_EOI_EN: u32 = 0x4b56_4d04;
     pub const POLL_CONTROL: u32 = 0x4b56_4d05;

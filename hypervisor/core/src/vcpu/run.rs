@@ -37,36 +37,30 @@ impl Vcpu {
         until: u64,
         trace: &mut Option<Trace>,
     ) -> Result<SliceEnd, String> {
-        let mut paused = false;
         loop {
-            if !paused {
-                self.arm_timer(&shared.irqchip, &shared.clock);
-                self.inject_next(&mut shared.irqchip);
-                self.offer_pv_eoi(&mut shared.irqchip, &shared.memory);
-                match self.processor.enter(&mut self.launched) {
-                    Ok(()) => {}
-                    Err(Refused::Exit) => {
-                        if let Some(end) = self.after_exit(shared, trace) {
-                            return Ok(end);
-                        }
-                        continue;
+            self.arm_timer(&shared.irqchip, &shared.clock);
+            self.inject_next(&mut shared.irqchip);
+            self.offer_pv_eoi(&mut shared.irqchip, &shared.memory);
+            match self.processor.enter(&mut self.launched) {
+                Ok(()) => {}
+                Err(Refused::Exit) => {
+                    if let Some(end) = self.after_exit(shared, trace)? {
+                        return Ok(end);
                     }
-                    Err(Refused::Failure(why)) => {
-                        return Err(format!("{why}\n{:?}", self.processor.core));
-                    }
+                    continue;
                 }
+                Err(Refused::Failure(why)) => return Err(format!("{why}\n{:?}", self.processor.core)),
             }
             match self.processor.run(until) {
                 Outcome::Paused => {
                     // The slice is no event of the modelled machine. The guest is left as it is; the next slice
                     // enters it as after an exit without effect.
-                    self.processor.suspend();
+                    self.processor.suspend()?;
                     self.settle_pv_eoi(&mut shared.irqchip, &shared.memory);
                     return Ok(SliceEnd::Time);
                 }
                 Outcome::Exit => {
-                    paused = false;
-                    if let Some(end) = self.after_exit(shared, trace) {
+                    if let Some(end) = self.after_exit(shared, trace)? {
                         return Ok(end);
                     }
                     if self.processor.core.now_quarter_cycles() >= until {
@@ -77,8 +71,8 @@ impl Vcpu {
         }
     }
 
-    fn after_exit(&mut self, shared: &mut Shared, trace: &mut Option<Trace>) -> Option<SliceEnd> {
-        self.processor.left();
+    fn after_exit(&mut self, shared: &mut Shared, trace: &mut Option<Trace>) -> Result<Option<SliceEnd>, String> {
+        self.processor.left()?;
         let info = self.processor.core.vmx.exit;
         if let Some(reason) = info.reason {
             self.statistics.exit(reason);
@@ -97,7 +91,7 @@ impl Vcpu {
         self.processor.core.charge(EXIT_COST);
         self.settle_pv_eoi(&mut shared.irqchip, &shared.memory);
         self.reinject();
-        match self.handle_exit(shared) {
+        Ok(match self.handle_exit(shared) {
             Next::Resume if shared.irqchip.has_signals() => Some(SliceEnd::Signals),
             Next::Resume => None,
             Next::Effect(effect) => Some(SliceEnd::Effect(effect)),
@@ -107,7 +101,7 @@ impl Vcpu {
                 self.processor.core.charge(VMM_EXIT_COST);
                 Some(SliceEnd::User)
             }
-        }
+        })
     }
 
     /// Whether an event ends the vCPU's HLT.

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 use host::{HostOscillator, Kicker};
 use irqchip::{Irqchip, IrqchipConfig, Level};
 use silicon_memory::PhysicalMemory;
-use silicon_x86::core::Clock;
+use silicon_x86::core::{Clock, Random};
 use silicon_x86::model::Model;
 
 use crate::config::{TimeMode, VmConfig};
@@ -77,7 +77,7 @@ impl Vm {
         let model = Arc::new(Model::parse(&config.cpu).map_err(|e| Error::Model(e.to_string()))?);
         let machine = Arc::new(PhysicalMemory::new());
         let mut pool = Pool::new(&machine)?;
-        let khz = model.tsc_khz();
+        let khz = u64::from(model.tsc_khz);
         let clock = match config.time {
             TimeMode::Virtual => Clock::Virtual { latest: Arc::new(AtomicU64::new(0)) },
             TimeMode::Real => Clock::Real(Arc::new(HostOscillator::new(khz))),
@@ -86,8 +86,8 @@ impl Vm {
             TimeMode::Virtual => config.wall_clock_ns,
             TimeMode::Real => host::wall_clock_ns(),
         };
-        let ept = Ept::new(&machine, &mut pool);
-        let msr_bitmap = pool.page(&machine);
+        let ept = Ept::new(&mut pool);
+        let msr_bitmap = pool.page();
         crate::vcpu::fill_msr_bitmap(&machine, msr_bitmap);
         let shared = Shared {
             memory: GuestMemory { machine: Arc::clone(&machine), slots: Slots::default() },
@@ -148,7 +148,7 @@ impl Vm {
         let eptp = self.shared.ept.pointer();
         let mut vcpu =
             Vcpu::new(index, apic_id, &self.machine, &self.model, self.clock.clone(), eptp, self.pages);
-        vcpu.processor.core.seed_random(self.config.seed ^ (index as u64) << 32);
+        vcpu.processor.core.rng = Random::new(self.config.seed ^ (index as u64) << 32);
         // All vCPUs share one TSC: a vCPU made later reads what the first does.
         if let Some(first) = self.vcpus.first() {
             let offset = first.tsc_offset;
