@@ -1,0 +1,1 @@
+pub fn msr_name(_: u32) -> Option<&'static str> { Some("IA32_TSC_DEADLINE") }
