@@ -116,13 +116,6 @@ mod tests {
             if &table[..4] == b"FACP" {
                 let dsdt = self::table(&ram, u64::from(u32::from_le_bytes(table[40..44].try_into().unwrap())));
                 assert_eq!((&dsdt[..4], sum(&dsdt)), (&b"DSDT"[..], 0));
-                if let Ok(directory) = std::env::var("ACPI_DUMP") {
-                    std::fs::write(format!("{directory}/dsdt.aml"), &dsdt).unwrap();
-                }
-            }
-            if let Ok(directory) = std::env::var("ACPI_DUMP") {
-                let name = String::from_utf8_lossy(&table[..4]).to_lowercase();
-                std::fs::write(format!("{directory}/{name}.aml"), &table).unwrap();
             }
         }
         assert_eq!(signatures, [b"FACP", b"APIC"]);
