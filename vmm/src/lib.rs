@@ -1,3 +1,4 @@
+#![deny(unsafe_code)]
 //! Glassvisor's virtual machine monitor: a small PC around the modelled processor, boot loaders, and the command line.
 //!
 //! | module | what it holds |

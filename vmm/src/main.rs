@@ -1,1 +1,8 @@
-fn main() {}
+#![forbid(unsafe_code)]
+//! The `glassvisor` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    vmm::cli::main()
+}

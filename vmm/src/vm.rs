@@ -57,3 +57,54 @@ pub trait MachineVm {
     /// Calls `sink` at each VM-exit from now on.
     fn set_trace(&mut self, sink: TraceSink);
 }
+
+impl<V: MachineVm + ?Sized> MachineVm for Box<V> {
+    fn map_memory(&mut self, ram: &GuestRam) -> Result<(), VmError> {
+        (**self).map_memory(ram)
+    }
+    fn add_vcpu(&mut self, apic_id: u32) -> Result<usize, VmError> {
+        (**self).add_vcpu(apic_id)
+    }
+    fn regs(&self, vcpu: usize) -> Result<kvm_regs, VmError> {
+        (**self).regs(vcpu)
+    }
+    fn set_regs(&mut self, vcpu: usize, regs: &kvm_regs) -> Result<(), VmError> {
+        (**self).set_regs(vcpu, regs)
+    }
+    fn sregs(&self, vcpu: usize) -> Result<kvm_sregs, VmError> {
+        (**self).sregs(vcpu)
+    }
+    fn set_sregs(&mut self, vcpu: usize, sregs: &kvm_sregs) -> Result<(), VmError> {
+        (**self).set_sregs(vcpu, sregs)
+    }
+    fn set_irq_line(&mut self, gsi: u32, level: LineLevel) -> Result<(), VmError> {
+        (**self).set_irq_line(gsi, level)
+    }
+    fn now_ns(&self) -> u64 {
+        (**self).now_ns()
+    }
+    fn wall_clock_ns(&self) -> u64 {
+        (**self).wall_clock_ns()
+    }
+    fn memory_written(&mut self, gpa: u64, len: u64) {
+        (**self).memory_written(gpa, len);
+    }
+    fn kicker(&self) -> Kicker {
+        (**self).kicker()
+    }
+    fn set_wakeup(&mut self, at_ns: Option<u64>) {
+        (**self).set_wakeup(at_ns);
+    }
+    fn run(&mut self) -> Result<(usize, VcpuExit<'_>), VmError> {
+        (**self).run()
+    }
+    fn counts(&self) -> Counts {
+        (**self).counts()
+    }
+    fn state_hash(&self) -> u64 {
+        (**self).state_hash()
+    }
+    fn set_trace(&mut self, sink: TraceSink) {
+        (**self).set_trace(sink);
+    }
+}

@@ -16,4 +16,3 @@ pub const COMMAND_LINE: u64 = 0x2_0000;
 pub const COMMAND_LINE_ROOM: usize = 0x1_0000;
 /// Multiboot information with everything that it points at, the command line included.
 pub const MULTIBOOT: u64 = 0x9_0000;
-pub const MULTIBOOT_END: u64 = 0x9_fc00;
