@@ -127,7 +127,7 @@ pub const CPUID_LEAVES: &[Entry] = &[
     Entry {
         number: 0x80000000,
         name: "MAXIMUM_EXTENDED_LEAF",
-        text: "The highest extended leaf.",
+        text: "EAX is the highest extended leaf. To be asked before any other leaf from 80000000H on.",
         source: "Intel SDM volume 2, \"CPUID: CPU Identification\", leaf 80000000H",
     },
     Entry {
@@ -169,7 +169,7 @@ pub const CPUID_LEAVES: &[Entry] = &[
     Entry {
         number: 0x80000008,
         name: "ADDRESS_SIZES",
-        text: "Number of physical and linear address bits.",
+        text: "EAX tells the number of physical and linear address bits: how much memory page-table entries can name.",
         source: "Intel SDM volume 2, \"CPUID: CPU Identification\", leaf 80000008H",
     },
     Entry {

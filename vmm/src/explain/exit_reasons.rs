@@ -127,7 +127,7 @@ pub const EXIT_REASONS: &[Entry] = &[
     Entry {
         number: 22,
         name: "VMPTRST",
-        text: "A guest hypervisor asks which VMCS is current. Rare.",
+        text: "A guest hypervisor asks for the address of its current VMCS. Rare: hypervisors remember what they loaded.",
         source: "Intel SDM volume 3, \"Instructions That Cause VM Exits\"",
     },
     Entry {
@@ -151,7 +151,7 @@ pub const EXIT_REASONS: &[Entry] = &[
     Entry {
         number: 26,
         name: "VMXOFF",
-        text: "A guest hypervisor leaves VMX operation.",
+        text: "A guest hypervisor leaves VMX operation, most often since its module is unloaded or the machine shuts down.",
         source: "Intel SDM volume 3, \"Instructions That Cause VM Exits\"",
     },
     Entry {
@@ -229,7 +229,7 @@ pub const EXIT_REASONS: &[Entry] = &[
     Entry {
         number: 41,
         name: "MCE_DURING_ENTRY",
-        text: "A machine check happened during VM entry.",
+        text: "A machine check happened during VM entry: the host's hardware reported an error, and the guest was not entered.",
         source: "Intel SDM volume 3, \"Machine-Check Events During VM Entry\"",
     },
     Entry {
@@ -277,13 +277,13 @@ pub const EXIT_REASONS: &[Entry] = &[
     Entry {
         number: 50,
         name: "INVEPT",
-        text: "A guest hypervisor invalidates translations of extended page tables.",
+        text: "A guest hypervisor invalidates translations made through extended page tables: all of one table, or all of every table. The outer hypervisor drops what it derived from them.",
         source: "Intel SDM volume 3, \"Instructions That Cause VM Exits\"",
     },
     Entry {
         number: 51,
         name: "RDTSCP",
-        text: "The guest executed RDTSCP while RDTSC exiting is on.",
+        text: "The guest executed RDTSCP, which returns IA32_TSC_AUX with the time-stamp counter, while RDTSC exiting is on.",
         source: "Intel SDM volume 3, \"Instructions That Cause VM Exits\"",
     },
     Entry {
@@ -295,7 +295,7 @@ pub const EXIT_REASONS: &[Entry] = &[
     Entry {
         number: 53,
         name: "INVVPID",
-        text: "A guest hypervisor invalidates translations that are tagged with a VPID.",
+        text: "A guest hypervisor invalidates translations that are tagged with a VPID: one address, one tag, or all tags. The outer hypervisor has its own tags below and invalidates those.",
         source: "Intel SDM volume 3, \"Instructions That Cause VM Exits\"",
     },
     Entry {
@@ -319,7 +319,7 @@ pub const EXIT_REASONS: &[Entry] = &[
     Entry {
         number: 57,
         name: "RDRAND",
-        text: "The guest executed RDRAND with its exiting control on.",
+        text: "The guest executed RDRAND with its exiting control on, so that the hypervisor chooses the random number: useful for runs that can be repeated.",
         source: "Intel SDM volume 3, \"Instructions That Cause VM Exits\"",
     },
     Entry {
@@ -343,7 +343,7 @@ pub const EXIT_REASONS: &[Entry] = &[
     Entry {
         number: 61,
         name: "RDSEED",
-        text: "The guest executed RDSEED with its exiting control on.",
+        text: "The guest executed RDSEED with its exiting control on, so that the hypervisor chooses the random number: useful for runs that can be repeated.",
         source: "Intel SDM volume 3, \"Instructions That Cause VM Exits\"",
     },
     Entry {
@@ -355,13 +355,13 @@ pub const EXIT_REASONS: &[Entry] = &[
     Entry {
         number: 63,
         name: "XSAVES",
-        text: "The guest executed XSAVES for a component that the XSS-exiting bitmap marks.",
+        text: "The guest saved supervisor state with XSAVES, for a component that the XSS-exiting bitmap marks. Hypervisors clear the bitmap for what the guest may have.",
         source: "Intel SDM volume 3, \"Instructions That Cause VM Exits\"",
     },
     Entry {
         number: 64,
         name: "XRSTORS",
-        text: "The guest executed XRSTORS for a component that the XSS-exiting bitmap marks.",
+        text: "The guest restored supervisor state with XRSTORS, for a component that the XSS-exiting bitmap marks.",
         source: "Intel SDM volume 3, \"Instructions That Cause VM Exits\"",
     },
     Entry {

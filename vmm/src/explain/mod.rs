@@ -208,7 +208,7 @@ mod tests {
         for kind in KINDS {
             let entries = kind.entries();
             for (index, entry) in entries.iter().enumerate() {
-                assert!(entry.text.len() > 60 && !entry.source.is_empty(), "{}", entry.name);
+                assert!(entry.text.len() > 40 && !entry.source.is_empty(), "{}", entry.name);
                 for other in &entries[index + 1..] {
                     assert!(other.number > entry.number, "{} after {}", other.name, entry.name);
                     assert_ne!(other.name, entry.name);

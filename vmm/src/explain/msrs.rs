@@ -79,19 +79,19 @@ pub const MSRS: &[Entry] = &[
     Entry {
         number: 0xc2,
         name: "IA32_PMC1",
-        text: "Second general-purpose performance counter.",
+        text: "Second general-purpose performance counter. Writable with 32 bits here; 0x4c2 takes the full width.",
         source: "Intel SDM volume 3, \"Performance Monitoring\"",
     },
     Entry {
         number: 0xc3,
         name: "IA32_PMC2",
-        text: "Third general-purpose performance counter.",
+        text: "Third general-purpose performance counter. Writable with 32 bits here; 0x4c3 takes the full width.",
         source: "Intel SDM volume 3, \"Performance Monitoring\"",
     },
     Entry {
         number: 0xc4,
         name: "IA32_PMC3",
-        text: "Fourth general-purpose performance counter.",
+        text: "Fourth general-purpose performance counter. Writable with 32 bits here; 0x4c4 takes the full width.",
         source: "Intel SDM volume 3, \"Performance Monitoring\"",
     },
     Entry {
@@ -133,13 +133,13 @@ pub const MSRS: &[Entry] = &[
     Entry {
         number: 0x122,
         name: "IA32_TSX_CTRL",
-        text: "Switches transactional memory off, or hides it.",
+        text: "Switches transactional memory (TSX) off, or hides it from CPUID: the mitigation of TAA where the processor has the flaw.",
         source: "Intel SDM volume 4, \"Architectural MSRs\"",
     },
     Entry {
         number: 0x140,
         name: "MSR_MISC_FEATURES_ENABLES",
-        text: "Lets CPUID fault in user mode, and MONITOR/MWAIT work there.",
+        text: "Lets CPUID fault in user mode, which record-and-replay tools use, and lets MONITOR/MWAIT work there.",
         source: "Intel SDM volume 4, \"Architectural MSRs\"",
     },
     Entry {
@@ -151,13 +151,13 @@ pub const MSRS: &[Entry] = &[
     Entry {
         number: 0x175,
         name: "IA32_SYSENTER_ESP",
-        text: "Stack pointer that SYSENTER loads.",
+        text: "Stack pointer that SYSENTER loads: in Linux the entry stack of the processor.",
         source: "Intel SDM volume 3, \"Fast System Calls in 32-Bit Mode\"",
     },
     Entry {
         number: 0x176,
         name: "IA32_SYSENTER_EIP",
-        text: "Address where SYSENTER enters the kernel.",
+        text: "Address where SYSENTER enters the kernel: the fast system call of 32-bit programs.",
         source: "Intel SDM volume 3, \"Fast System Calls in 32-Bit Mode\"",
     },
     Entry {
@@ -187,7 +187,7 @@ pub const MSRS: &[Entry] = &[
     Entry {
         number: 0x187,
         name: "IA32_PERFEVTSEL1",
-        text: "Selects what the second general-purpose counter counts.",
+        text: "Selects what the second general-purpose counter counts, with the same fields as the first.",
         source: "Intel SDM volume 3, \"Performance Monitoring\"",
     },
     Entry {
@@ -205,19 +205,19 @@ pub const MSRS: &[Entry] = &[
     Entry {
         number: 0x19a,
         name: "IA32_CLOCK_MODULATION",
-        text: "Duty cycle of the clock, for thermal control by software.",
+        text: "Duty cycle of the clock, for thermal control by software. Without meaning in a guest.",
         source: "Intel SDM volume 4, \"Architectural MSRs\"",
     },
     Entry {
         number: 0x19b,
         name: "IA32_THERM_INTERRUPT",
-        text: "Which thermal events interrupt.",
+        text: "Which thermal events of the core raise the local APIC's thermal interrupt. Guests see no such events.",
         source: "Intel SDM volume 4, \"Architectural MSRs\"",
     },
     Entry {
         number: 0x19c,
         name: "IA32_THERM_STATUS",
-        text: "Temperature and thermal events of the core.",
+        text: "Temperature and thermal events of the core. A guest reads a cool processor.",
         source: "Intel SDM volume 4, \"Architectural MSRs\"",
     },
     Entry {
@@ -229,7 +229,7 @@ pub const MSRS: &[Entry] = &[
     Entry {
         number: 0x1b0,
         name: "IA32_ENERGY_PERF_BIAS",
-        text: "A hint from 0 (performance) to 15 (saving energy).",
+        text: "A hint from 0 (performance) to 15 (saving energy) for the processor's own power management. A guest's hint is kept and ignored.",
         source: "Intel SDM volume 4, \"Architectural MSRs\"",
     },
     Entry {
@@ -253,19 +253,19 @@ pub const MSRS: &[Entry] = &[
     Entry {
         number: 0x309,
         name: "IA32_FIXED_CTR0",
-        text: "Fixed counter of retired instructions.",
+        text: "First fixed counter: retired instructions. Perf reads it for the instructions event.",
         source: "Intel SDM volume 3, \"Performance Monitoring\"",
     },
     Entry {
         number: 0x30a,
         name: "IA32_FIXED_CTR1",
-        text: "Fixed counter of core cycles that were not halted.",
+        text: "Second fixed counter: core cycles that were not halted. Perf reads it for the cycles event.",
         source: "Intel SDM volume 3, \"Performance Monitoring\"",
     },
     Entry {
         number: 0x30b,
         name: "IA32_FIXED_CTR2",
-        text: "Fixed counter of reference cycles that were not halted.",
+        text: "Third fixed counter: reference cycles, at the TSC's rate, that were not halted.",
         source: "Intel SDM volume 3, \"Performance Monitoring\"",
     },
     Entry {
@@ -283,7 +283,7 @@ pub const MSRS: &[Entry] = &[
     Entry {
         number: 0x38e,
         name: "IA32_PERF_GLOBAL_STATUS",
-        text: "Which counters have overflowed.",
+        text: "Which counters have overflowed since the bits were cleared. The overflow interrupt's handler reads it first.",
         source: "Intel SDM volume 3, \"Performance Monitoring\"",
     },
     Entry {
@@ -295,7 +295,7 @@ pub const MSRS: &[Entry] = &[
     Entry {
         number: 0x390,
         name: "IA32_PERF_GLOBAL_OVF_CTRL",
-        text: "Clears the overflow bits.",
+        text: "Clears the overflow bits of IA32_PERF_GLOBAL_STATUS: written last in the overflow interrupt's handler.",
         source: "Intel SDM volume 3, \"Performance Monitoring\"",
     },
     Entry {
@@ -319,7 +319,7 @@ pub const MSRS: &[Entry] = &[
     Entry {
         number: 0x4c1,
         name: "IA32_A_PMC0",
-        text: "The first general-purpose counter again, written in full width.",
+        text: "The first general-purpose counter again, written in full width where IA32_PERF_CAPABILITIES allows.",
         source: "Intel SDM volume 3, \"Performance Monitoring\"",
     },
     Entry {
@@ -331,13 +331,13 @@ pub const MSRS: &[Entry] = &[
     Entry {
         number: 0x802,
         name: "IA32_X2APIC_APICID",
-        text: "The local APIC's identifier in x2APIC mode, 32 bits wide.",
+        text: "The local APIC's identifier in x2APIC mode, 32 bits wide; read-only, read once per processor at boot.",
         source: "Intel SDM volume 3, \"Extended XAPIC (x2APIC)\"",
     },
     Entry {
         number: 0x808,
         name: "IA32_X2APIC_TPR",
-        text: "Task priority: interrupts of the same or a lower class wait.",
+        text: "Task priority: interrupts of the same or a lower class wait. Linux sets it once and leaves it.",
         source: "Intel SDM volume 3, \"Extended XAPIC (x2APIC)\"",
     },
     Entry {
@@ -373,25 +373,25 @@ pub const MSRS: &[Entry] = &[
     Entry {
         number: 0x839,
         name: "IA32_X2APIC_CUR_COUNT",
-        text: "What is left of the local APIC timer's count.",
+        text: "What is left of the local APIC timer's count. Kernels read it to calibrate the timer against another clock.",
         source: "Intel SDM volume 3, \"Extended XAPIC (x2APIC)\"",
     },
     Entry {
         number: 0x83e,
         name: "IA32_X2APIC_DIV_CONF",
-        text: "By how much the timer's clock is divided.",
+        text: "By how much the local APIC timer's clock is divided: 1, 2, 4 and so on to 128.",
         source: "Intel SDM volume 3, \"Extended XAPIC (x2APIC)\"",
     },
     Entry {
         number: 0x83f,
         name: "IA32_X2APIC_SELF_IPI",
-        text: "Sends an interrupt to the same processor.",
+        text: "Sends an interrupt with the written vector to the same processor; exists in x2APIC mode only.",
         source: "Intel SDM volume 3, \"Extended XAPIC (x2APIC)\"",
     },
     Entry {
         number: 0xda0,
         name: "IA32_XSS",
-        text: "Which supervisor state components XSAVES handles.",
+        text: "Which supervisor state components XSAVES and XRSTORS handle, as XCR0 does for those of user mode.",
         source: "Intel SDM volume 4, \"Architectural MSRs\"",
     },
     Entry {
@@ -445,7 +445,7 @@ pub const MSRS: &[Entry] = &[
     Entry {
         number: 0x4b564d06,
         name: "MSR_KVM_ASYNC_PF_INT",
-        text: "Vector of the interrupt that says that a page has arrived.",
+        text: "Vector of the interrupt by which KVM says that a page which an asynchronous page fault waited for has arrived.",
         source: "Linux kernel documentation, \"KVM-specific MSRs\"",
     },
     Entry {
@@ -469,7 +469,7 @@ pub const MSRS: &[Entry] = &[
     Entry {
         number: 0xc0000081,
         name: "IA32_STAR",
-        text: "Segment selectors for SYSCALL and SYSRET.",
+        text: "Segment selectors for SYSCALL and SYSRET: kernel code in bits 47:32, user code in bits 63:48.",
         source: "Intel SDM volume 3, \"Fast System Calls in 64-Bit Mode\"",
     },
     Entry {
@@ -499,7 +499,7 @@ pub const MSRS: &[Entry] = &[
     Entry {
         number: 0xc0000101,
         name: "IA32_GS_BASE",
-        text: "Base of GS: per-processor data in kernels.",
+        text: "Base of GS: per-processor data while the kernel runs, a program's own value while it does not.",
         source: "Intel SDM volume 4, \"Architectural MSRs\"",
     },
     Entry {

@@ -118,3 +118,39 @@ fn every_processor_is_added_and_too_many_are_refused() {
         assert!(error.to_string().contains("1 to 16"), "{error}");
     }
 }
+
+#[test]
+fn memory_without_a_device_reads_as_ones_and_is_counted() {
+    let mut machine = machine([Act::Load(0xd000_0000, 4), Act::Store(0xfed0_0000, vec![1, 2])], 1);
+    run(&mut machine);
+    assert_eq!(machine.vm().answers, [[0xff; 4]]);
+    assert_eq!(machine.bus().unclaimed_memory().values().sum::<u64>(), 2);
+}
+
+#[test]
+fn a_disk_is_found_in_its_window() {
+    let path = std::env::temp_dir().join(format!("glassvisor-machine-{}.img", std::process::id()));
+    std::fs::write(&path, [0; 1024]).unwrap();
+    let disk = Block::open(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let vm = Scripted::new([Act::Load(0xd000_0000, 4), Act::Load(0xd000_0100, 8)]);
+    let mut machine = Machine::new(vm, 16 << 20, 1, vec![disk], Box::new(std::io::sink())).unwrap();
+    run(&mut machine);
+    assert_eq!(machine.vm().answers, [b"virt".to_vec(), 2u64.to_le_bytes().to_vec()]);
+}
+
+#[test]
+fn booting_sets_the_first_processor_and_leaves_the_tables_to_be_found() {
+    let mut machine = machine([], 2);
+    let kernel = guest_bare::builtin_guest();
+    let source =
+        BootSource { kernel_path: "built-in", kernel: &kernel, initrd: None, command_line: "", rsdp: 0 };
+    let loaded = machine.boot(&source).unwrap();
+    let (regs, sregs) = machine.vm().vcpus[0];
+    assert_eq!((regs.rip, regs.rax), (loaded.entry.regs.rip, 0x2bad_b002));
+    assert_eq!((sregs.cr0 & 1, sregs.cs.db, sregs.cs.limit), (1, 1, 0xffff_ffff));
+    assert_eq!(machine.vm().vcpus[1].0.rip, 0);
+    let mut signature = [0; 8];
+    machine.ram().read(0xe_0000, &mut signature).unwrap();
+    assert_eq!(&signature, b"RSD PTR ");
+}

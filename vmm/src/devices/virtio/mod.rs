@@ -8,3 +8,6 @@ mod transport;
 
 pub use block::{Block, DiskError};
 pub use transport::{DirtyRanges, MmioTransport};
+
+#[cfg(test)]
+mod tests;
