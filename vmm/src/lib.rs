@@ -4,6 +4,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`vm`] | what the monitor asks of a hypervisor, as a trait |
+//! | [`modelled`] | Glassvisor's own hypervisor behind that trait |
 //! | [`memory`] | guest RAM and the physical address map |
 //! | [`boot`] | bzImage, ELF64 with a PVH note, ELF64 Linux, multiboot ELF32: loading and initial state |
 //! | [`acpi`] | the tables that tell a kernel what the machine has |
@@ -21,6 +22,7 @@ pub mod devices;
 pub mod explain;
 pub mod machine;
 pub mod memory;
+pub mod modelled;
 pub mod report;
 pub mod trace;
 pub mod vm;

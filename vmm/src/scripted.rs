@@ -1,8 +1,6 @@
 //! A hypervisor that plays back what a guest would do: for tests of the machine without a processor.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use kvm_bindings::{kvm_regs, kvm_sregs};
 
@@ -38,7 +36,7 @@ pub struct Scripted {
     pub now_ns: u64,
     pub ram: Option<GuestRam>,
     pending_read: bool,
-    kick: Arc<AtomicBool>,
+    kicker: Kicker,
     sink: Option<TraceSink>,
 }
 
@@ -55,7 +53,7 @@ impl Scripted {
             now_ns: 0,
             ram: None,
             pending_read: false,
-            kick: Arc::default(),
+            kicker: Kicker::new(),
             sink: None,
         }
     }
@@ -108,7 +106,7 @@ impl MachineVm for Scripted {
     }
 
     fn kicker(&self) -> Kicker {
-        Kicker(self.kick.clone())
+        self.kicker.clone()
     }
 
     fn set_wakeup(&mut self, at_ns: Option<u64>) {
@@ -119,7 +117,7 @@ impl MachineVm for Scripted {
         if std::mem::take(&mut self.pending_read) {
             self.answers.push(self.data.clone());
         }
-        if self.kick.swap(false, Ordering::Relaxed) {
+        if self.kicker.take() {
             return Ok((0, VcpuExit::Interrupted));
         }
         self.now_ns += 1000;

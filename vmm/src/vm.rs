@@ -24,7 +24,7 @@ pub enum LineLevel {
 }
 
 /// Receives one record per VM-exit.
-pub type TraceSink = Box<dyn FnMut(&TraceRecord)>;
+pub type TraceSink = Box<dyn FnMut(&TraceRecord) + Send>;
 
 /// A virtual machine as the monitor sees it: `kvm-ioctls` in spirit, one object for the VM and its vCPUs.
 pub trait MachineVm {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 
-use super::backend::{Backend, TimeMode, VmConfig};
+use super::backend::{Backend, DEFAULT_CPU, TimeMode, VmConfig};
 use super::progress::Progress;
 use super::session::{EscapeKey, Outcome, Session, StopFlags};
 use super::values::Size;
@@ -84,7 +84,7 @@ pub struct BootArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
     cpus: u8,
     /// CPU model with features to add or remove; `glassvisor cpus` lists them
-    #[arg(long, value_name = "MODEL[,+F,-F]", default_value = "default")]
+    #[arg(long, value_name = "MODEL[,+F,-F]", default_value = DEFAULT_CPU)]
     cpu: String,
     /// Raw disk image as a virtio block device; may be given several times
     #[arg(long, value_name = "FILE")]
@@ -219,7 +219,7 @@ fn open_session(
 ) -> io::Result<(VmSession, Option<RawTerminal>)> {
     let kicker = machine.vm().kicker();
     let stop = StopFlags::default();
-    stop.watch_signals(&kicker)?;
+    stop.watch_signals(kicker.clone())?;
     let max_time = args.max_time.map(Duration::from_secs);
     if let Some(limit) = max_time {
         stop.watch_time(limit, kicker.clone())?;

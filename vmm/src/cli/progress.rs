@@ -30,7 +30,7 @@ impl Progress {
                 std::thread::sleep(if in_place { PERIOD } else { LINES_PERIOD });
                 let Some(flag) = flag.upgrade() else { return };
                 flag.store(true, Ordering::Release);
-                kicker.0.store(true, Ordering::Release);
+                kicker.kick();
             }
         })?;
         Ok(Self { due, in_place, shown: false })

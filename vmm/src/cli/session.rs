@@ -58,13 +58,19 @@ pub struct StopFlags {
 impl StopFlags {
     /// Lets Ctrl-C, a hang-up and a request to terminate end the run. A second signal ends the program at once, so
     /// that even a defect of the monitor cannot keep it.
-    pub fn watch_signals(&self, kicker: &Kicker) -> std::io::Result<()> {
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-            // Checked before the flag is set: only the second signal finds it.
-            signal_hook::flag::register_conditional_shutdown(signal, EXIT_SIGNAL.into(), self.signal.clone())?;
-            signal_hook::flag::register(signal, self.signal.clone())?;
-            signal_hook::flag::register(signal, kicker.0.clone())?;
-        }
+    pub fn watch_signals(&self, kicker: Kicker) -> std::io::Result<()> {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let flag = self.signal.clone();
+        std::thread::Builder::new().name("signals".into()).spawn(move || {
+            for _ in signals.forever() {
+                if flag.swap(true, Ordering::AcqRel) {
+                    crate::console::restore_terminal();
+                    std::process::exit(EXIT_SIGNAL.into());
+                }
+                kicker.kick();
+            }
+        })?;
         Ok(())
     }
 
@@ -74,7 +80,7 @@ impl StopFlags {
         std::thread::Builder::new().name("time limit".into()).spawn(move || {
             std::thread::sleep(limit);
             flag.store(true, Ordering::Release);
-            kicker.0.store(true, Ordering::Release);
+            kicker.kick();
         })?;
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! Reads standard input on a thread of its own, as a read may wait for ever.
 
 use std::io::Read;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use crate::vm::Kicker;
@@ -30,7 +29,7 @@ impl InputThread {
                         if sender.send(buffer[..len].to_vec()).is_err() {
                             return;
                         }
-                        kicker.0.store(true, Ordering::Release);
+                        kicker.kick();
                     }
                     Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                     Err(_) => return,

@@ -6,7 +6,7 @@ mod terminal;
 
 pub use escape::{Command, EscapeFilter, Typed};
 pub use input::InputThread;
-pub use terminal::RawTerminal;
+pub use terminal::{RawTerminal, restore_terminal};
 
 /// What the escape key offers.
 pub const ESCAPE_HELP: &str = "\

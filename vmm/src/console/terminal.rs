@@ -9,7 +9,8 @@ use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetatt
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 static HOOK: Once = Once::new();
 
-fn restore() {
+/// Puts the terminal back as it was found; for ends that no destructor sees.
+pub fn restore_terminal() {
     if let Some(modes) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() {
         // Nothing can be done when the terminal is gone.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
@@ -30,7 +31,7 @@ impl RawTerminal {
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |info| {
-                restore();
+                restore_terminal();
                 before(info);
             }));
         });
@@ -48,6 +49,6 @@ impl RawTerminal {
 
 impl Drop for RawTerminal {
     fn drop(&mut self) {
-        restore();
+        restore_terminal();
     }
 }

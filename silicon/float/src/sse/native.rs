@@ -1,0 +1,147 @@
+//! The host's own operations, and when they may stand in for the modelled ones.
+//!
+//! Rust's `f32` and `f64` round to nearest, ties to even, on every host. With operands that are normal or zero and a
+//! result inside of the normal range, IEEE 754 leaves one possible result and one possible flag, inexact; whether that
+//! is due is decided by integer arithmetic or an error-free transformation, and only while the flag is not set yet.
+
+use std::cmp::Ordering;
+use std::fmt::Debug;
+
+use crate::sse::format::{F32, F64, Float, Layout};
+
+/// What the host can do with a format.
+pub trait Native: Sized {
+    /// The bit pattern.
+    type Bits: Copy + Eq + Debug + Into<u64>;
+
+    #[doc(hidden)]
+    fn from_u64(bits: u64) -> Self::Bits;
+    #[doc(hidden)]
+    fn native_add(a: Self::Bits, b: Self::Bits) -> Self::Bits;
+    #[doc(hidden)]
+    fn native_sub(a: Self::Bits, b: Self::Bits) -> Self::Bits;
+    #[doc(hidden)]
+    fn native_mul(a: Self::Bits, b: Self::Bits) -> Self::Bits;
+    #[doc(hidden)]
+    fn native_div(a: Self::Bits, b: Self::Bits) -> Self::Bits;
+    #[doc(hidden)]
+    fn native_sqrt(a: Self::Bits) -> Self::Bits;
+    #[doc(hidden)]
+    fn native_compare(a: Self::Bits, b: Self::Bits) -> Option<Ordering>;
+    /// Whether `sum` is exactly `a + b`, none of which may overflow (Knuth's TwoSum).
+    #[doc(hidden)]
+    fn sum_is_exact(a: Self::Bits, b: Self::Bits, sum: Self::Bits) -> bool;
+    /// The same number as an `f64`, for a number that is not a NaN.
+    #[doc(hidden)]
+    fn to_f64(a: Self::Bits) -> f64;
+    #[doc(hidden)]
+    fn from_f64(a: f64) -> Self::Bits;
+    #[doc(hidden)]
+    fn native_from_i64(a: i64) -> Self::Bits;
+    #[doc(hidden)]
+    fn negate(a: Self::Bits) -> Self::Bits;
+}
+
+macro_rules! native {
+    ($format:ty, $float:ty, $bits:ty) => {
+        impl Native for $format {
+            type Bits = $bits;
+
+            #[inline]
+            fn from_u64(bits: u64) -> $bits {
+                bits as $bits
+            }
+            #[inline]
+            fn native_add(a: $bits, b: $bits) -> $bits {
+                (<$float>::from_bits(a) + <$float>::from_bits(b)).to_bits()
+            }
+            #[inline]
+            fn native_sub(a: $bits, b: $bits) -> $bits {
+                (<$float>::from_bits(a) - <$float>::from_bits(b)).to_bits()
+            }
+            #[inline]
+            fn native_mul(a: $bits, b: $bits) -> $bits {
+                (<$float>::from_bits(a) * <$float>::from_bits(b)).to_bits()
+            }
+            #[inline]
+            fn native_div(a: $bits, b: $bits) -> $bits {
+                (<$float>::from_bits(a) / <$float>::from_bits(b)).to_bits()
+            }
+            #[inline]
+            fn native_sqrt(a: $bits) -> $bits {
+                <$float>::from_bits(a).sqrt().to_bits()
+            }
+            #[inline]
+            fn native_compare(a: $bits, b: $bits) -> Option<Ordering> {
+                <$float>::from_bits(a).partial_cmp(&<$float>::from_bits(b))
+            }
+            #[inline]
+            fn sum_is_exact(a: $bits, b: $bits, sum: $bits) -> bool {
+                let (a, b, sum) = (<$float>::from_bits(a), <$float>::from_bits(b), <$float>::from_bits(sum));
+                let b_part = sum - a;
+                let a_part = sum - b_part;
+                (a - a_part) + (b - b_part) == 0.0
+            }
+            #[inline]
+            fn to_f64(a: $bits) -> f64 {
+                f64::from(<$float>::from_bits(a))
+            }
+            #[inline]
+            fn from_f64(a: f64) -> $bits {
+                (a as $float).to_bits()
+            }
+            #[inline]
+            fn native_from_i64(a: i64) -> $bits {
+                (a as $float).to_bits()
+            }
+            #[inline]
+            fn negate(a: $bits) -> $bits {
+                a ^ 1 << (<$bits>::BITS - 1)
+            }
+        }
+    };
+}
+
+native!(F32, f32, u32);
+native!(F64, f64, u64);
+
+/// A normal number, or a zero.
+#[inline]
+pub(crate) fn is_plain<F: Float>(a: F::Bits) -> bool {
+    is_normal::<F>(a) || is_zero::<F>(a)
+}
+
+#[inline]
+pub(crate) fn is_normal<F: Float>(a: F::Bits) -> bool {
+    let field = a.into() >> F::FRACTION_BITS & F::EXPONENT_FIELD;
+    field.wrapping_sub(1) < F::EXPONENT_FIELD - 1
+}
+
+/// A normal number, and not the smallest, which may come of rounding up something smaller.
+#[inline]
+pub(crate) fn is_well_inside<F: Float>(a: F::Bits) -> bool {
+    let field = a.into() >> F::FRACTION_BITS & F::EXPONENT_FIELD;
+    field.wrapping_sub(2) < F::EXPONENT_FIELD - 2
+}
+
+#[inline]
+pub(crate) fn is_zero<F: Float>(a: F::Bits) -> bool {
+    a.into() & !F::SIGN == 0
+}
+
+#[inline]
+pub(crate) fn is_negative<F: Float>(a: F::Bits) -> bool {
+    a.into() & F::SIGN != 0
+}
+
+/// Whether the product of two normal numbers, inside of the normal range, has no more bits than the format.
+///
+/// The product of the odd parts of the significands is odd, so that its length is the precision that it needs.
+#[inline]
+pub(crate) fn product_is_exact<F: Float>(a: F::Bits, b: F::Bits) -> bool {
+    let odd = |bits: u64| {
+        let significand = bits & F::FRACTION | 1 << F::FRACTION_BITS;
+        u128::from(significand >> significand.trailing_zeros())
+    };
+    128 - (odd(a.into()) * odd(b.into())).leading_zeros() <= F::PRECISION
+}
