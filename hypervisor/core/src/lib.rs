@@ -16,6 +16,11 @@ mod trace;
 mod vcpu;
 mod vm;
 
+/// The processors that [`VmConfig::cpu`] can name.
+pub mod cpu_models {
+    pub use silicon_x86::model::{DEFAULT, FEATURES, Feature, Model, NAMES};
+}
+
 pub use config::{TimeMode, VmConfig};
 pub use cpuid::CpuidResult;
 pub use error::{Error, MOST_VCPUS};
