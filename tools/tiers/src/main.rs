@@ -26,6 +26,13 @@ fn main() -> ExitCode {
     };
     let packages = graph::packages(&metadata);
     let mut wrong = rules::violations(&packages);
+    wrong.extend(rules::folders_without_readme(&packages, |folder| {
+        metadata
+            .workspace_root
+            .join(folder)
+            .join("README.md")
+            .is_file()
+    }));
     match licences::Allowed::read(metadata.workspace_root.join("deny.toml").as_std_path()) {
         Ok(allowed) => wrong.extend(allowed.violations(&metadata)),
         Err(error) => wrong.push(error.to_string()),

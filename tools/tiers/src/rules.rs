@@ -121,6 +121,21 @@ pub fn violations(packages: &[Package]) -> Vec<String> {
     found
 }
 
+/// Folders of packages that have no README to say what the tier is.
+pub fn folders_without_readme(
+    packages: &[Package],
+    has_readme: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let mut folders: Vec<&str> = packages.iter().map(|p| p.folder.as_str()).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    folders
+        .into_iter()
+        .filter(|folder| !has_readme(folder))
+        .map(|folder| format!("{folder}/README.md is missing: what the tier is, what it may import, where to find what"))
+        .collect()
+}
+
 fn tier_of(package: &Package) -> Option<Tier> {
     Tier::of_folder(&package.folder)
 }
@@ -278,6 +293,18 @@ mod tests {
     fn a_package_outside_of_every_tier_is_refused() {
         let message = one_violation(&[package("utils", "strings", &[])]);
         assert!(message.contains("'utils' is not a tier"), "{message}");
+    }
+
+    #[test]
+    fn a_tier_without_readme_is_named_once() {
+        let packages = [
+            package("silicon", "a", &[]),
+            package("silicon", "b", &[]),
+            package("host", "c", &[]),
+        ];
+        let missing = folders_without_readme(&packages, |folder| folder == "host");
+        assert_eq!(missing.len(), 1);
+        assert!(missing[0].starts_with("silicon/README.md"), "{missing:?}");
     }
 
     #[test]
