@@ -14,7 +14,7 @@
 
 /* Sizes at scale 100: one to a few hundred million instructions, a second or two for an interpreter. */
 static const struct workload table[] = {
-    { "intmix", "lists, small matrices, a state machine, CRC", 2000, intmix },
+    { "intmix", "lists, small matrices, a state machine, CRC", 700, intmix },
     { "sha256", "SHA-256 of a stream, KiB", 6144, sha256_stream },
     { "indirect", "threaded dispatch through a jump table", 30000000, indirect },
     { "fib", "recursive calls and returns", 29860703, fib },

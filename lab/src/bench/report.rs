@@ -145,6 +145,9 @@ impl Report {
                 out.push_str(&column(self.ratio(row, *a, *b), 16, 2));
             }
         }
+        if ratios.is_empty() {
+            return out;
+        }
         let averaged = self.rows.iter().filter(|r| is_averaged(r)).count();
         let _ = write!(out, "\n{:14}", "geometric mean");
         out.push_str(&" ".repeat(10 * engines.len()));
@@ -282,6 +285,16 @@ mod tests {
             table.contains("tcg/native") && !table.contains("real/native"),
             "{table}"
         );
+    }
+
+    #[test]
+    fn table_of_one_engine_has_no_ratios() {
+        let mut report = Report {
+            rows: vec!["fib".to_owned()],
+            ..Report::default()
+        };
+        report.add(Engine::Tcg, vec![sample("fib", 200, "aa")]);
+        assert_eq!(report.table().lines().count(), 2, "{}", report.table());
     }
 
     #[test]
