@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 kernel=${KERNEL:-6.12}
 glassvisor=target/release/glassvisor
 
-boot=("$glassvisor" boot --memory "${MEMORY:-512M}" --cpus "${CPUS:-1}" --time "${TIME:-virtual}" --stats table)
+boot=("$glassvisor" boot --memory "${MEMORY:-512M}" --cpus "${CPUS:-1}" --time "${TIME:-virtual}" --progress --stats table)
 [ -z "${CPU:-}" ] || boot+=(--cpu "$CPU")
 
 if guest/fetch-kernel.sh "$kernel"; then
@@ -15,7 +15,7 @@ if guest/fetch-kernel.sh "$kernel"; then
         --append "console=ttyS0 quiet panic=-1 ${APPEND:-}")
 else
     echo "demo: no Debian kernel can be had here (see above): running the bare-metal guest that is built into the program."
-    boot=("$glassvisor" boot --builtin --stats table)
+    boot=("$glassvisor" boot --builtin --progress --stats table)
 fi
 printf 'demo: '; printf '%q ' "${boot[@]}"; echo
 exec "${boot[@]}"

@@ -50,15 +50,9 @@ struct Axis {
 
 impl Axis {
     fn around(values: &[f64]) -> Self {
-        let log = values
-            .iter()
-            .filter(|v| **v > 0.0 && v.is_finite())
-            .map(|v| v.log10());
+        let log = values.iter().filter(|v| **v > 0.0 && v.is_finite()).map(|v| v.log10());
         let (least, most) = log.fold((0.0_f64, 1.0_f64), |(a, b), v| (a.min(v), b.max(v)));
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a logarithm of an f64 is within ±324"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "a logarithm of an f64 is within ±324")]
         let (low, high) = (least.floor() as i32, most.ceil() as i32);
         Axis { low, high }
     }
@@ -74,31 +68,17 @@ impl Axis {
 
 /// The chart as SVG text. Rows without a native time (a boot) are not in it. An empty string when no row has two engines.
 pub fn svg(report: &Report) -> Result<String, ChartError> {
-    let engines: Vec<Engine> = report
-        .engines()
-        .into_iter()
-        .filter(|e| *e != Engine::Native)
-        .collect();
+    let engines: Vec<Engine> = report.engines().into_iter().filter(|e| *e != Engine::Native).collect();
     let rows: Vec<&String> = report
         .rows
         .iter()
-        .filter(|row| {
-            engines
-                .iter()
-                .any(|e| report.ratio(row, *e, Engine::Native).is_some())
-        })
+        .filter(|row| engines.iter().any(|e| report.ratio(row, *e, Engine::Native).is_some()))
         .collect();
     if rows.is_empty() {
         return Ok(String::new());
     }
-    let ratios: Vec<f64> = rows
-        .iter()
-        .flat_map(|row| {
-            engines
-                .iter()
-                .filter_map(|e| report.ratio(row, *e, Engine::Native))
-        })
-        .collect();
+    let ratios: Vec<f64> =
+        rows.iter().flat_map(|row| engines.iter().filter_map(|e| report.ratio(row, *e, Engine::Native))).collect();
     let axis = Axis::around(&ratios);
     let count = |n: usize| i32::try_from(n).unwrap_or(i32::MAX / 1024);
     let step = count(engines.len()) * BAR + GAP;
@@ -109,12 +89,7 @@ pub fn svg(report: &Report) -> Result<String, ChartError> {
     {
         let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
         root.fill(&WHITE)?;
-        let label = |size: i32, h: HPos| {
-            (FONT, size)
-                .into_font()
-                .color(&INK)
-                .pos(Pos::new(h, VPos::Center))
-        };
+        let label = |size: i32, h: HPos| (FONT, size).into_font().color(&INK).pos(Pos::new(h, VPos::Center));
         root.draw(&Text::new(
             "Wall time, times native (logarithmic; shorter is faster)",
             (LEFT, 20),
@@ -123,52 +98,27 @@ pub fn svg(report: &Report) -> Result<String, ChartError> {
 
         let mut x = LEFT;
         for engine in &engines {
-            root.draw(&Rectangle::new(
-                [(x, 40), (x + 12, 52)],
-                colour(*engine).filled(),
-            ))?;
-            root.draw(&Text::new(
-                engine.title(),
-                (x + 17, 46),
-                label(13, HPos::Left),
-            ))?;
+            root.draw(&Rectangle::new([(x, 40), (x + 12, 52)], colour(*engine).filled()))?;
+            root.draw(&Text::new(engine.title(), (x + 17, 46), label(13, HPos::Left)))?;
             x += 170;
         }
         for power in axis.low..=axis.high {
             let value = 10_f64.powi(power);
             let x = axis.at(value);
             root.draw(&PathElement::new([(x, TOP - 6), (x, bottom)], GRID))?;
-            root.draw(&Text::new(
-                format!("{value}x"),
-                (x, bottom + 14),
-                label(12, HPos::Center),
-            ))?;
+            root.draw(&Text::new(format!("{value}x"), (x, bottom + 14), label(12, HPos::Center)))?;
         }
         let one = axis.at(1.0);
-        for (row, top) in rows
-            .iter()
-            .zip((TOP..).step_by(usize::try_from(step).unwrap_or(1)))
-        {
+        for (row, top) in rows.iter().zip((TOP..).step_by(usize::try_from(step).unwrap_or(1))) {
             let middle = top + (step - GAP) / 2;
-            root.draw(&Text::new(
-                row.as_str(),
-                (LEFT - 8, middle),
-                label(13, HPos::Right),
-            ))?;
+            root.draw(&Text::new(row.as_str(), (LEFT - 8, middle), label(13, HPos::Right)))?;
             for (engine, y) in engines.iter().zip((top..).step_by(BAR_STEP)) {
                 let Some(ratio) = report.ratio(row, *engine, Engine::Native) else {
                     continue;
                 };
                 let x = axis.at(ratio);
-                root.draw(&Rectangle::new(
-                    [(one.min(x), y), (one.max(x), y + BAR - 1)],
-                    colour(*engine).filled(),
-                ))?;
-                root.draw(&Text::new(
-                    format!("{ratio:.1}"),
-                    (one.max(x) + 4, y + BAR / 2),
-                    label(9, HPos::Left),
-                ))?;
+                root.draw(&Rectangle::new([(one.min(x), y), (one.max(x), y + BAR - 1)], colour(*engine).filled()))?;
+                root.draw(&Text::new(format!("{ratio:.1}"), (one.max(x) + 4, y + BAR / 2), label(9, HPos::Left)))?;
             }
         }
         root.draw(&PathElement::new([(one, TOP - 6), (one, bottom)], INK))?;
@@ -184,17 +134,9 @@ mod tests {
     use std::time::Duration;
 
     fn report(engines: &[(Engine, u64)]) -> Report {
-        let mut report = Report {
-            rows: vec!["boot".into(), "fib".into()],
-            ..Report::default()
-        };
+        let mut report = Report { rows: vec!["boot".into(), "fib".into()], ..Report::default() };
         for (engine, ms) in engines {
-            let sample = Sample {
-                row: "fib".into(),
-                wall: Duration::from_millis(*ms),
-                guest_ns: None,
-                checksum: None,
-            };
+            let sample = Sample { row: "fib".into(), wall: Duration::from_millis(*ms), guest_ns: None, checksum: None };
             report.add(*engine, vec![sample]);
         }
         report
@@ -211,12 +153,7 @@ mod tests {
 
     #[test]
     fn chart_names_rows_and_engines_that_were_measured() {
-        let text = svg(&report(&[
-            (Engine::Native, 10),
-            (Engine::Tcg, 60),
-            (Engine::Virtual, 300),
-        ]))
-        .unwrap();
+        let text = svg(&report(&[(Engine::Native, 10), (Engine::Tcg, 60), (Engine::Virtual, 300)])).unwrap();
         assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"));
         for part in ["fib", "QEMU TCG", "Glassvisor, virtual time", "6.0", "30.0"] {
             assert!(text.contains(part), "'{part}' is not in the chart");

@@ -24,13 +24,7 @@ pub enum Engine {
 
 impl Engine {
     /// All, in the order of the table's columns.
-    pub const ALL: [Engine; 5] = [
-        Engine::Native,
-        Engine::Tcg,
-        Engine::Icount,
-        Engine::Real,
-        Engine::Virtual,
-    ];
+    pub const ALL: [Engine; 5] = [Engine::Native, Engine::Tcg, Engine::Icount, Engine::Real, Engine::Virtual];
 
     /// Head of the column.
     pub fn name(self) -> &'static str {
@@ -93,21 +87,9 @@ impl Files {
         let uses = |wanted: &[Engine]| engines.iter().any(|e| wanted.contains(e));
         let guests = [Engine::Tcg, Engine::Icount, Engine::Real, Engine::Virtual];
         let candidates = [
-            (
-                &self.workload,
-                uses(&[Engine::Native]),
-                "run: make -C guest/workloads",
-            ),
-            (
-                &self.kernel,
-                uses(&guests),
-                "run: guest/fetch-kernel.sh 6.12",
-            ),
-            (
-                &self.initrd,
-                uses(&guests),
-                "run: guest/build-initramfs.sh 6.12",
-            ),
+            (&self.workload, uses(&[Engine::Native]), "run: make -C guest/workloads"),
+            (&self.kernel, uses(&guests), "run: guest/fetch-kernel.sh 6.12"),
+            (&self.initrd, uses(&guests), "run: guest/build-initramfs.sh 6.12"),
             (
                 &self.glassvisor,
                 uses(&[Engine::Real, Engine::Virtual]),
@@ -118,11 +100,7 @@ impl Files {
                 uses(&[Engine::Tcg, Engine::Icount]),
                 "install it: sudo apt-get install qemu-system-x86, or leave it out: --engines native,real,virtual",
             ),
-            (
-                &PathBuf::from("taskset"),
-                uses(&[Engine::Native]),
-                "install it: sudo apt-get install util-linux",
-            ),
+            (&PathBuf::from("taskset"), uses(&[Engine::Native]), "install it: sudo apt-get install util-linux"),
         ];
         candidates
             .into_iter()
@@ -137,19 +115,12 @@ fn exists(file: &Path) -> bool {
     if file.components().count() > 1 {
         return file.is_file();
     }
-    std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(file).is_file()))
+    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(file).is_file()))
 }
 
 /// The program and its arguments that make `engine` run these workloads, one after the other.
 /// `processor` is the host processor that the native run is bound to: guests have one, too.
-pub fn command(
-    engine: Engine,
-    files: &Files,
-    workloads: &[&str],
-    scale: u32,
-    processor: u32,
-) -> Vec<String> {
+pub fn command(engine: Engine, files: &Files, workloads: &[&str], scale: u32, processor: u32) -> Vec<String> {
     let path = |p: &Path| p.display().to_string();
     let list = workloads.join(",");
     let scale = scale.to_string();
@@ -201,36 +172,22 @@ pub fn command(
             "1",
             "--time",
             time,
+            "--quiet",
         ]
         .map(str::to_owned)
         .to_vec()
     };
     match engine {
-        Engine::Native => [
-            "taskset",
-            "-c",
-            &processor.to_string(),
-            &path(&files.workload),
-            "-s",
-            &scale,
-            &list,
-        ]
-        .map(str::to_owned)
-        .to_vec(),
+        Engine::Native => ["taskset", "-c", &processor.to_string(), &path(&files.workload), "-s", &scale, &list]
+            .map(str::to_owned)
+            .to_vec(),
         Engine::Tcg => qemu(),
         Engine::Icount => {
             let mut words = qemu();
             // The form of icount that is deterministic: the clock and the random seed must not come from the host.
             words.extend(
-                [
-                    "-icount",
-                    "shift=0,sleep=off",
-                    "-rtc",
-                    "base=2020-01-01T00:00:00,clock=vm",
-                    "-seed",
-                    "1",
-                ]
-                .map(str::to_owned),
+                ["-icount", "shift=0,sleep=off", "-rtc", "base=2020-01-01T00:00:00,clock=vm", "-seed", "1"]
+                    .map(str::to_owned),
             );
             words
         }
@@ -243,13 +200,7 @@ pub fn command(
 pub fn first_allowed_processor() -> u32 {
     std::fs::read_to_string("/proc/self/status")
         .ok()
-        .and_then(|status| {
-            first_of_list(
-                status
-                    .lines()
-                    .find_map(|l| l.strip_prefix("Cpus_allowed_list:"))?,
-            )
-        })
+        .and_then(|status| first_of_list(status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:"))?))
         .unwrap_or(0)
 }
 
@@ -268,11 +219,7 @@ mod tests {
     #[test]
     fn icount_command_is_the_deterministic_form() {
         let words = command(Engine::Icount, &files(), &["fib"], 100, 0).join(" ");
-        for part in [
-            "-icount shift=0,sleep=off",
-            "-rtc base=2020-01-01T00:00:00,clock=vm",
-            "-seed 1",
-        ] {
+        for part in ["-icount shift=0,sleep=off", "-rtc base=2020-01-01T00:00:00,clock=vm", "-seed 1"] {
             assert!(words.contains(part), "{words}");
         }
         assert!(!command(Engine::Tcg, &files(), &["fib"], 100, 0).contains(&"-icount".to_owned()));
@@ -295,16 +242,8 @@ mod tests {
         for part in ["fetch-kernel.sh", "build-initramfs.sh", "cargo build"] {
             assert!(lines.contains(part), "{lines}");
         }
-        let no_qemu = Files {
-            qemu: "/nowhere/qemu".into(),
-            ..files()
-        };
-        assert!(
-            no_qemu
-                .missing(&[Engine::Tcg])
-                .iter()
-                .any(|l| l.contains("apt-get install qemu-system-x86"))
-        );
+        let no_qemu = Files { qemu: "/nowhere/qemu".into(), ..files() };
+        assert!(no_qemu.missing(&[Engine::Tcg]).iter().any(|l| l.contains("apt-get install qemu-system-x86")));
     }
 
     #[test]

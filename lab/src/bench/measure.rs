@@ -75,24 +75,16 @@ pub struct Stopwatch {
 impl Stopwatch {
     /// Starts now; the first `warm_ups` workloads are not counted.
     pub fn new(started: Instant, warm_ups: usize) -> Self {
-        Stopwatch {
-            started,
-            begun: None,
-            warm_ups_left: warm_ups,
-            done: None,
-        }
+        Stopwatch { started, begun: None, warm_ups_left: warm_ups, done: None }
     }
 
     /// Take in a line that arrived at `at`. A sample when the line ends one; an error text when it tells of trouble.
     pub fn line(&mut self, at: Instant, text: &str) -> Result<Option<Sample>, String> {
         match serial::parse(text) {
             None => Ok(None),
-            Some(Event::Init) => Ok(Some(Sample {
-                row: BOOT.to_owned(),
-                wall: at - self.started,
-                guest_ns: None,
-                checksum: None,
-            })),
+            Some(Event::Init) => {
+                Ok(Some(Sample { row: BOOT.to_owned(), wall: at - self.started, guest_ns: None, checksum: None }))
+            }
             Some(Event::Begin(name)) => {
                 self.begun = Some((name, at));
                 Ok(None)
@@ -110,18 +102,11 @@ impl Stopwatch {
                         checksum: Some(result.checksum),
                     }))
                 }
-                _ => Err(format!(
-                    "the end of '{}' without its beginning",
-                    result.name
-                )),
+                _ => Err(format!("the end of '{}' without its beginning", result.name)),
             },
             Some(Event::Done(status)) => {
                 self.done = Some(status);
-                if status == 0 {
-                    Ok(None)
-                } else {
-                    Err(format!("the guest ended with status {status}"))
-                }
+                if status == 0 { Ok(None) } else { Err(format!("the guest ended with status {status}")) }
             }
             Some(Event::Trouble(line)) => Err(line),
         }
@@ -165,21 +150,11 @@ pub fn run(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|source| MeasureError::Start {
-            engine,
-            program,
-            source,
-        })?;
+        .map_err(|source| MeasureError::Start { engine, program, source })?;
     let (sender, lines) = mpsc::channel();
     let streams: [Option<Box<dyn Read + Send>>; 2] = [
-        child
-            .stdout
-            .take()
-            .map(|s| Box::new(s) as Box<dyn Read + Send>),
-        child
-            .stderr
-            .take()
-            .map(|s| Box::new(s) as Box<dyn Read + Send>),
+        child.stdout.take().map(|s| Box::new(s) as Box<dyn Read + Send>),
+        child.stderr.take().map(|s| Box::new(s) as Box<dyn Read + Send>),
     ];
     for stream in streams.into_iter().flatten() {
         let sender = sender.clone();
@@ -201,12 +176,8 @@ pub fn run(
     let mut watch = Stopwatch::new(started, warm_ups);
     let mut samples = Vec::new();
     let mut tail: VecDeque<String> = VecDeque::new();
-    let show = |tail: &VecDeque<String>| {
-        tail.iter()
-            .map(|l| format!("    {}", l.trim_end()))
-            .collect::<Vec<_>>()
-            .join("\n")
-    };
+    let show =
+        |tail: &VecDeque<String>| tail.iter().map(|l| format!("    {}", l.trim_end())).collect::<Vec<_>>().join("\n");
     loop {
         match lines.recv_timeout(stall_limit) {
             Ok((at, text)) => {
@@ -217,21 +188,13 @@ pub fn run(
                 match watch.line(at, &text) {
                     Ok(sample) => samples.extend(sample),
                     Err(what) => {
-                        return Err(MeasureError::Failed {
-                            engine,
-                            what,
-                            tail: show(&tail),
-                        });
+                        return Err(MeasureError::Failed { engine, what, tail: show(&tail) });
                     }
                 }
                 on_line(watch.running());
             }
             Err(RecvTimeoutError::Timeout) => {
-                return Err(MeasureError::Stalled {
-                    engine,
-                    seconds: stall_limit.as_secs(),
-                    tail: show(&tail),
-                });
+                return Err(MeasureError::Stalled { engine, seconds: stall_limit.as_secs(), tail: show(&tail) });
             }
             Err(RecvTimeoutError::Disconnected) => break,
         }
@@ -248,11 +211,7 @@ pub fn run(
         Ok(status) => format!("ended before its workloads did ({status})"),
         Err(error) => format!("ended before its workloads did ({error})"),
     };
-    Err(MeasureError::Failed {
-        engine,
-        what,
-        tail: show(&tail),
-    })
+    Err(MeasureError::Failed { engine, what, tail: show(&tail) })
 }
 
 #[cfg(test)]
@@ -266,22 +225,13 @@ mod tests {
         let t0 = Instant::now();
         let at = |ms| t0 + Duration::from_millis(ms);
         let mut watch = Stopwatch::new(t0, 0);
-        let boot = watch
-            .line(at(3000), "GLASSVISOR-INIT uptime=2.9")
-            .unwrap()
-            .unwrap();
-        assert_eq!(
-            (boot.row.as_str(), boot.wall),
-            (BOOT, Duration::from_secs(3))
-        );
+        let boot = watch.line(at(3000), "GLASSVISOR-INIT uptime=2.9").unwrap().unwrap();
+        assert_eq!((boot.row.as_str(), boot.wall), (BOOT, Duration::from_secs(3)));
         assert_eq!(watch.line(at(4000), "BEGIN fib"), Ok(None));
         assert_eq!(watch.running(), Some("fib"));
         let sample = watch.line(at(4250), LINE).unwrap().unwrap();
         assert_eq!(sample.wall, Duration::from_millis(250));
-        assert_eq!(
-            (sample.guest_ns, sample.checksum.as_deref()),
-            (Some(5), Some("ab"))
-        );
+        assert_eq!((sample.guest_ns, sample.checksum.as_deref()), (Some(5), Some("ab")));
     }
 
     #[test]
@@ -303,30 +253,17 @@ mod tests {
         let mut watch = Stopwatch::new(t0, 0);
         watch.line(t0, "BEGIN sha256").unwrap();
         assert!(watch.line(t0, LINE).unwrap_err().contains("'fib'"));
-        assert!(
-            watch
-                .line(t0, "GLASSVISOR-DONE status=3 uptime=1")
-                .unwrap_err()
-                .contains('3')
-        );
+        assert!(watch.line(t0, "GLASSVISOR-DONE status=3 uptime=1").unwrap_err().contains('3'));
     }
 
     fn shell(script: &str) -> Result<Vec<Sample>, MeasureError> {
         let command = ["sh", "-c", script].map(str::to_owned);
-        run(
-            Engine::Tcg,
-            &command,
-            0,
-            Duration::from_millis(1500),
-            |_| {},
-        )
+        run(Engine::Tcg, &command, 0, Duration::from_millis(1500), |_| {})
     }
 
     #[test]
     fn a_program_that_speaks_as_a_guest_is_measured() {
-        let script = format!(
-            "echo GLASSVISOR-INIT x; echo BEGIN fib; echo {LINE}; echo GLASSVISOR-DONE status=0"
-        );
+        let script = format!("echo GLASSVISOR-INIT x; echo BEGIN fib; echo {LINE}; echo GLASSVISOR-DONE status=0");
         let rows: Vec<String> = shell(&script).unwrap().into_iter().map(|s| s.row).collect();
         assert_eq!(rows, ["boot", "fib"]);
     }
@@ -334,33 +271,18 @@ mod tests {
     #[test]
     fn a_silent_program_is_stopped() {
         let error = shell("echo some last words; exec sleep 60").unwrap_err();
-        assert!(
-            matches!(&error, MeasureError::Stalled { tail, .. } if tail.contains("some last words")),
-            "{error}"
-        );
+        assert!(matches!(&error, MeasureError::Stalled { tail, .. } if tail.contains("some last words")), "{error}");
     }
 
     #[test]
     fn an_early_end_shows_what_was_said_on_standard_error() {
-        let error = shell("echo BEGIN fib; echo no such kernel >&2; exit 4")
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("no such kernel") && error.contains('4'),
-            "{error}"
-        );
+        let error = shell("echo BEGIN fib; echo no such kernel >&2; exit 4").unwrap_err().to_string();
+        assert!(error.contains("no such kernel") && error.contains('4'), "{error}");
     }
 
     #[test]
     fn a_program_that_does_not_exist_is_named() {
-        let error = run(
-            Engine::Real,
-            &["/nowhere/x".to_owned()],
-            0,
-            Duration::from_secs(1),
-            |_| {},
-        )
-        .unwrap_err();
+        let error = run(Engine::Real, &["/nowhere/x".to_owned()], 0, Duration::from_secs(1), |_| {}).unwrap_err();
         assert!(error.to_string().contains("/nowhere/x"), "{error}");
     }
 }

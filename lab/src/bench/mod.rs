@@ -102,11 +102,7 @@ struct Plan {
 impl Plan {
     fn new(options: &Options) -> Result<Self, BenchError> {
         let known = all_rows();
-        if let Some(row) = options
-            .only
-            .iter()
-            .find(|row| !known.contains(&row.as_str()))
-        {
+        if let Some(row) = options.only.iter().find(|row| !known.contains(&row.as_str())) {
             return Err(BenchError::UnknownRow(row.clone(), known.join(", ")));
         }
         let wanted = |row: &&str| match (options.only.is_empty(), options.smoke) {
@@ -114,12 +110,7 @@ impl Plan {
             (true, true) => SMOKE.contains(row),
             (true, false) => true,
         };
-        let rows: Vec<String> = known
-            .iter()
-            .copied()
-            .filter(wanted)
-            .map(str::to_owned)
-            .collect();
+        let rows: Vec<String> = known.iter().copied().filter(wanted).map(str::to_owned).collect();
         let mut engines: Vec<Engine> = Engine::ALL
             .into_iter()
             .filter(|engine| options.engines.is_empty() || options.engines.contains(engine))
@@ -156,17 +147,8 @@ impl Plan {
 
     /// What the guest runs: the warm-up, then the rows. Nothing when only the boot counts.
     fn workloads(&self) -> Vec<&str> {
-        let rows: Vec<&str> = self
-            .rows
-            .iter()
-            .map(String::as_str)
-            .filter(|row| *row != BOOT)
-            .collect();
-        if rows.is_empty() {
-            rows
-        } else {
-            std::iter::once(WARM_UP).chain(rows).collect()
-        }
+        let rows: Vec<&str> = self.rows.iter().map(String::as_str).filter(|row| *row != BOOT).collect();
+        if rows.is_empty() { rows } else { std::iter::once(WARM_UP).chain(rows).collect() }
     }
 }
 
@@ -176,14 +158,9 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     let workloads = plan.workloads();
     let warm_ups = usize::from(!workloads.is_empty());
     let processor = engine::first_allowed_processor();
-    let mut report = Report {
-        rows: plan.rows.clone(),
-        setting: setting(&plan),
-        ..Report::default()
-    };
+    let mut report = Report { rows: plan.rows.clone(), setting: setting(&plan), ..Report::default() };
 
-    let steps = u64::try_from(plan.engines.len() * (workloads.len() + 1)).unwrap_or(0)
-        * u64::from(plan.repeat);
+    let steps = u64::try_from(plan.engines.len() * (workloads.len() + 1)).unwrap_or(0) * u64::from(plan.repeat);
     let bar = ProgressBar::new(steps).with_style(
         ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {pos}/{len} {msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar()),
@@ -201,18 +178,10 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
                 }
                 bar.set_message(text);
             };
-            announce(if engine == Engine::Native {
-                "starting"
-            } else {
-                "booting"
-            });
+            announce(if engine == Engine::Native { "starting" } else { "booting" });
             let mut last: Option<String> = None;
-            let samples = measure::run(
-                engine,
-                &command,
-                warm_ups,
-                Duration::from_secs(options.stall_limit),
-                |running| {
+            let samples =
+                measure::run(engine, &command, warm_ups, Duration::from_secs(options.stall_limit), |running| {
                     if let Some(name) = running
                         && last.as_deref() != Some(name)
                     {
@@ -220,8 +189,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
                         bar.inc(1);
                     }
                     last = running.map(str::to_owned);
-                },
-            )?;
+                })?;
             report.add(engine, samples);
             bar.set_position(before + u64::try_from(workloads.len() + 1).unwrap_or(0));
         }
@@ -231,55 +199,36 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     let table = report.table();
     println!("{table}");
     write(&options.out, "bench.txt", &format!("{table}\n"))?;
-    write(
-        &options.out,
-        "bench.json",
-        &format!("{:#}\n", report.json()),
-    )?;
+    write(&options.out, "bench.json", &format!("{:#}\n", report.json()))?;
     let svg = chart::svg(&report)?;
     if !svg.is_empty() {
         write(&options.out, "bench.svg", &svg)?;
     }
     println!("written: {}", options.out.display());
     let wrong = report.wrong_checksums();
-    if wrong.is_empty() {
-        Ok(())
-    } else {
-        Err(BenchError::Checksums(wrong))
-    }
+    if wrong.is_empty() { Ok(()) } else { Err(BenchError::Checksums(wrong)) }
 }
 
 fn write(folder: &Path, name: &str, text: &str) -> Result<(), BenchError> {
     let path = folder.join(name);
     std::fs::create_dir_all(folder)
         .and_then(|()| std::fs::write(&path, text))
-        .map_err(|source| BenchError::Write {
-            path: path.display().to_string(),
-            source,
-        })
+        .map_err(|source| BenchError::Write { path: path.display().to_string(), source })
 }
 
 /// Where it was measured, as far as the system tells.
 fn setting(plan: &Plan) -> BTreeMap<String, String> {
     let first_line = |text: String| text.lines().next().unwrap_or_default().to_owned();
-    let processor = std::fs::read_to_string("/proc/cpuinfo")
-        .ok()
-        .and_then(|text| {
-            let line = text
-                .lines()
-                .find_map(|line| line.strip_prefix("model name"))?;
-            Some(line.trim_start_matches([' ', '\t', ':']).to_owned())
-        });
+    let processor = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("model name"))?;
+        Some(line.trim_start_matches([' ', '\t', ':']).to_owned())
+    });
     let qemu = std::process::Command::new(&plan.files.qemu)
         .arg("--version")
         .output()
         .ok()
         .map(|output| first_line(String::from_utf8_lossy(&output.stdout).into_owned()));
-    let kernel = plan
-        .files
-        .kernel
-        .parent()
-        .and_then(|dir| std::fs::read_to_string(dir.join("version")).ok());
+    let kernel = plan.files.kernel.parent().and_then(|dir| std::fs::read_to_string(dir.join("version")).ok());
     [
         ("processor", processor),
         ("qemu", qemu),
@@ -296,13 +245,7 @@ fn setting(plan: &Plan) -> BTreeMap<String, String> {
 fn shell_words(command: &[String]) -> String {
     command
         .iter()
-        .map(|word| {
-            if word.contains(' ') {
-                format!("'{word}'")
-            } else {
-                word.clone()
-            }
-        })
+        .map(|word| if word.contains(' ') { format!("'{word}'") } else { word.clone() })
         .collect::<Vec<_>>()
         .join(" ")
 }

@@ -56,16 +56,10 @@ impl Report {
     /// Add the samples of one run; rows that were not asked for (a boot, say) are left out.
     pub fn add(&mut self, engine: Engine, samples: Vec<Sample>) {
         for sample in samples.into_iter().filter(|s| self.rows.contains(&s.row)) {
-            let cell = self
-                .cells
-                .entry(sample.row)
-                .or_default()
-                .entry(engine)
-                .or_default();
+            let cell = self.cells.entry(sample.row).or_default().entry(engine).or_default();
             cell.wall_ms.push(sample.wall.as_secs_f64() * 1e3);
             #[expect(clippy::cast_precision_loss, reason = "milliseconds for people")]
-            cell.guest_ms
-                .extend(sample.guest_ns.map(|ns| ns as f64 / 1e6));
+            cell.guest_ms.extend(sample.guest_ns.map(|ns| ns as f64 / 1e6));
             if let Some(checksum) = sample.checksum
                 && !cell.checksums.contains(&checksum)
             {
@@ -87,12 +81,8 @@ impl Report {
 
     /// Geometric mean of a ratio over the rows that have both and count (see [`is_averaged`]).
     pub fn mean_ratio(&self, a: Engine, b: Engine) -> Option<f64> {
-        let ratios: Vec<f64> = self
-            .rows
-            .iter()
-            .filter(|r| is_averaged(r))
-            .filter_map(|row| self.ratio(row, a, b))
-            .collect();
+        let ratios: Vec<f64> =
+            self.rows.iter().filter(|r| is_averaged(r)).filter_map(|row| self.ratio(row, a, b)).collect();
         geometric_mean(&ratios)
     }
 
@@ -116,19 +106,14 @@ impl Report {
 
     /// The engines that have any sample, in the order of the columns.
     pub fn engines(&self) -> Vec<Engine> {
-        Engine::ALL
-            .into_iter()
-            .filter(|e| self.cells.values().any(|engines| engines.contains_key(e)))
-            .collect()
+        Engine::ALL.into_iter().filter(|e| self.cells.values().any(|engines| engines.contains_key(e))).collect()
     }
 
     /// The table for people: median wall time in milliseconds, then ratios.
     pub fn table(&self) -> String {
         let engines = self.engines();
-        let ratios: Vec<(Engine, Engine)> = RATIOS
-            .into_iter()
-            .filter(|(a, b)| engines.contains(a) && engines.contains(b))
-            .collect();
+        let ratios: Vec<(Engine, Engine)> =
+            RATIOS.into_iter().filter(|(a, b)| engines.contains(a) && engines.contains(b)).collect();
         let mut out = String::from("wall ms       ");
         for engine in &engines {
             let _ = write!(out, "{:>10}", engine.name());
@@ -166,20 +151,10 @@ impl Report {
         let medians: BTreeMap<&String, BTreeMap<Engine, Option<f64>>> = self
             .cells
             .iter()
-            .map(|(row, engines)| {
-                (
-                    row,
-                    engines
-                        .iter()
-                        .map(|(e, cell)| (*e, cell.median_ms()))
-                        .collect(),
-                )
-            })
+            .map(|(row, engines)| (row, engines.iter().map(|(e, cell)| (*e, cell.median_ms())).collect()))
             .collect();
-        let means: BTreeMap<String, Option<f64>> = RATIOS
-            .into_iter()
-            .map(|(a, b)| (format!("{a}/{b}"), self.mean_ratio(a, b)))
-            .collect();
+        let means: BTreeMap<String, Option<f64>> =
+            RATIOS.into_iter().map(|(a, b)| (format!("{a}/{b}"), self.mean_ratio(a, b))).collect();
         serde_json::json!({
             "version": 1,
             "report": self,
@@ -190,10 +165,7 @@ impl Report {
 }
 
 fn column(value: Option<f64>, width: usize, digits: usize) -> String {
-    value.map_or_else(
-        || format!("{:>width$}", "-"),
-        |v| format!("{v:>width$.digits$}"),
-    )
+    value.map_or_else(|| format!("{:>width$}", "-"), |v| format!("{v:>width$.digits$}"))
 }
 
 #[cfg(test)]
@@ -211,38 +183,18 @@ mod tests {
     }
 
     fn report() -> Report {
-        let mut report = Report {
-            rows: ["boot", "fib", "intmix", "sleep"]
-                .map(str::to_owned)
-                .to_vec(),
-            ..Report::default()
-        };
-        report.add(
-            Engine::Native,
-            vec![
-                sample("fib", 100, "aa"),
-                sample("intmix", 10, "bb"),
-                sample("sleep", 50, "c"),
-            ],
-        );
-        report.add(
-            Engine::Tcg,
-            vec![
-                sample("fib", 200, "aa"),
-                sample("intmix", 80, "bb"),
-                sample("sleep", 5000, "c"),
-            ],
-        );
+        let mut report =
+            Report { rows: ["boot", "fib", "intmix", "sleep"].map(str::to_owned).to_vec(), ..Report::default() };
+        report
+            .add(Engine::Native, vec![sample("fib", 100, "aa"), sample("intmix", 10, "bb"), sample("sleep", 50, "c")]);
+        report.add(Engine::Tcg, vec![sample("fib", 200, "aa"), sample("intmix", 80, "bb"), sample("sleep", 5000, "c")]);
         report
     }
 
     #[test]
     fn ratio_is_of_medians() {
         let mut report = report();
-        report.add(
-            Engine::Tcg,
-            vec![sample("fib", 300, "aa"), sample("fib", 9000, "aa")],
-        );
+        report.add(Engine::Tcg, vec![sample("fib", 300, "aa"), sample("fib", 9000, "aa")]);
         assert_eq!(report.ratio("fib", Engine::Tcg, Engine::Native), Some(3.0));
         assert_eq!(report.ratio("boot", Engine::Tcg, Engine::Native), None);
     }
@@ -259,10 +211,7 @@ mod tests {
         let mut report = report();
         assert!(report.wrong_checksums().is_empty());
         report.add(Engine::Virtual, vec![sample("intmix", 1, "b0")]);
-        assert_eq!(
-            report.wrong_checksums(),
-            ["intmix: native bb, tcg bb, virtual b0"]
-        );
+        assert_eq!(report.wrong_checksums(), ["intmix: native bb, tcg bb, virtual b0"]);
     }
 
     #[test]
@@ -277,22 +226,13 @@ mod tests {
         let table = report().table();
         assert_eq!(table.lines().count(), 1 + 4 + 2, "{table}");
         let boot = table.lines().nth(1).unwrap();
-        assert!(
-            boot.starts_with("boot") && boot.trim_end().ends_with('-'),
-            "{table}"
-        );
-        assert!(
-            table.contains("tcg/native") && !table.contains("real/native"),
-            "{table}"
-        );
+        assert!(boot.starts_with("boot") && boot.trim_end().ends_with('-'), "{table}");
+        assert!(table.contains("tcg/native") && !table.contains("real/native"), "{table}");
     }
 
     #[test]
     fn table_of_one_engine_has_no_ratios() {
-        let mut report = Report {
-            rows: vec!["fib".to_owned()],
-            ..Report::default()
-        };
+        let mut report = Report { rows: vec!["fib".to_owned()], ..Report::default() };
         report.add(Engine::Tcg, vec![sample("fib", 200, "aa")]);
         assert_eq!(report.table().lines().count(), 2, "{}", report.table());
     }

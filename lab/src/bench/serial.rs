@@ -40,10 +40,7 @@ pub fn parse(line: &str) -> Option<Event> {
     let (word, rest) = line.split_once(' ')?;
     match word {
         "BEGIN" => Some(Event::Begin(rest.to_owned())),
-        "BENCH" => Some(bench(rest).map_or_else(
-            || Event::Trouble(format!("garbled line: {line}")),
-            Event::Bench,
-        )),
+        "BENCH" => Some(bench(rest).map_or_else(|| Event::Trouble(format!("garbled line: {line}")), Event::Bench)),
         "GLASSVISOR-DONE" => field(rest, "status")?.parse().ok().map(Event::Done),
         _ => None,
     }
@@ -59,9 +56,7 @@ fn bench(fields: &str) -> Option<Result> {
 }
 
 fn field<'a>(fields: &'a str, key: &str) -> Option<&'a str> {
-    fields
-        .split_whitespace()
-        .find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='))
+    fields.split_whitespace().find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='))
 }
 
 #[cfg(test)]
@@ -83,22 +78,13 @@ mod tests {
 
     #[test]
     fn init_is_found_behind_escape_sequences_of_firmware() {
-        assert_eq!(
-            parse("\u{1b}c\u{1b}[?7l\u{1b}[2JGLASSVISOR-INIT uptime=4.28\r"),
-            Some(Event::Init)
-        );
+        assert_eq!(parse("\u{1b}c\u{1b}[?7l\u{1b}[2JGLASSVISOR-INIT uptime=4.28\r"), Some(Event::Init));
     }
 
     #[test]
     fn done_carries_the_exit_status() {
-        assert_eq!(
-            parse("GLASSVISOR-DONE status=0 uptime=28.21"),
-            Some(Event::Done(0))
-        );
-        assert_eq!(
-            parse("GLASSVISOR-DONE status=139 uptime=1.0"),
-            Some(Event::Done(139))
-        );
+        assert_eq!(parse("GLASSVISOR-DONE status=0 uptime=28.21"), Some(Event::Done(0)));
+        assert_eq!(parse("GLASSVISOR-DONE status=139 uptime=1.0"), Some(Event::Done(139)));
     }
 
     #[test]
@@ -115,13 +101,7 @@ mod tests {
 
     #[test]
     fn other_lines_mean_nothing() {
-        for line in [
-            "",
-            "BEGIN",
-            "clocksource current: tsc",
-            "SeaBIOS (version 1.16.2)",
-            "GLASSVISOR-DONE",
-        ] {
+        for line in ["", "BEGIN", "clocksource current: tsc", "SeaBIOS (version 1.16.2)", "GLASSVISOR-DONE"] {
             assert_eq!(parse(line), None, "{line}");
         }
     }

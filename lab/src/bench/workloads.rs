@@ -52,15 +52,9 @@ mod tests {
     fn every_row_is_in_the_runners_table_and_the_other_way_round() {
         let runner = include_str!("../../../guest/workloads/main.c");
         for name in WORKLOADS {
-            assert!(
-                runner.contains(&format!("{{ \"{name}\", ")),
-                "{name} is not in the runner"
-            );
+            assert!(runner.contains(&format!("{{ \"{name}\", ")), "{name} is not in the runner");
         }
-        let rows = runner
-            .lines()
-            .filter(|line| line.starts_with("    { \""))
-            .count();
+        let rows = runner.lines().filter(|line| line.starts_with("    { \"")).count();
         assert_eq!(rows, WORKLOADS.len());
     }
 

@@ -65,17 +65,11 @@ pub fn packages(metadata: &Metadata) -> Vec<Package> {
         .workspace_packages()
         .into_iter()
         .map(|package| {
-            let manifest = package
-                .manifest_path
-                .strip_prefix(&metadata.workspace_root)
-                .unwrap_or(&package.manifest_path);
+            let manifest =
+                package.manifest_path.strip_prefix(&metadata.workspace_root).unwrap_or(&package.manifest_path);
             Package {
                 name: package.name.to_string(),
-                folder: manifest
-                    .components()
-                    .next()
-                    .map(|c| c.as_str().to_owned())
-                    .unwrap_or_default(),
+                folder: manifest.components().next().map(|c| c.as_str().to_owned()).unwrap_or_default(),
                 manifest: manifest.to_string(),
                 imports: package
                     .dependencies

@@ -32,10 +32,8 @@ pub struct Allowed(Vec<String>);
 impl Allowed {
     /// Read `[licenses] allow` of a `deny.toml`.
     pub fn read(path: &Path) -> Result<Self, PolicyError> {
-        let text = std::fs::read_to_string(path).map_err(|source| PolicyError::Read {
-            path: path.display().to_string(),
-            source,
-        })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| PolicyError::Read { path: path.display().to_string(), source })?;
         Self::parse(&text)
     }
 
@@ -45,11 +43,7 @@ impl Allowed {
             .get("licenses")
             .and_then(|licenses| licenses.get("allow"))
             .and_then(toml::Value::as_array)
-            .and_then(|list| {
-                list.iter()
-                    .map(|id| id.as_str().map(str::to_owned))
-                    .collect()
-            })
+            .and_then(|list| list.iter().map(|id| id.as_str().map(str::to_owned)).collect())
             .map(Allowed)
             .ok_or(PolicyError::NoList)
     }
@@ -60,13 +54,9 @@ impl Allowed {
             return Some("its manifest names no licence".to_owned());
         };
         match spdx::Expression::parse_mode(licence, spdx::ParseMode::LAX) {
-            Err(error) => Some(format!(
-                "'{licence}' is not an SPDX expression: {}",
-                error.reason
-            )),
+            Err(error) => Some(format!("'{licence}' is not an SPDX expression: {}", error.reason)),
             Ok(expression) => {
-                let allowed =
-                    expression.evaluate(|requirement| self.0.contains(&requirement.to_string()));
+                let allowed = expression.evaluate(|requirement| self.0.contains(&requirement.to_string()));
                 (!allowed).then(|| format!("'{licence}' is not allowed by deny.toml"))
             }
         }
@@ -90,20 +80,15 @@ mod tests {
     use super::*;
 
     fn allowed() -> Allowed {
-        Allowed::parse(
-            "[licenses]\nallow = [\"MIT\", \"Apache-2.0\", \"Apache-2.0 WITH LLVM-exception\"]",
-        )
-        .expect("a policy")
+        Allowed::parse("[licenses]\nallow = [\"MIT\", \"Apache-2.0\", \"Apache-2.0 WITH LLVM-exception\"]")
+            .expect("a policy")
     }
 
     #[test]
     fn alternatives_pass_when_one_is_allowed() {
         assert_eq!(allowed().objection(Some("GPL-3.0-only OR MIT")), None);
         assert_eq!(allowed().objection(Some("MIT/Apache-2.0")), None);
-        assert_eq!(
-            allowed().objection(Some("Apache-2.0 WITH LLVM-exception")),
-            None
-        );
+        assert_eq!(allowed().objection(Some("Apache-2.0 WITH LLVM-exception")), None);
     }
 
     #[test]
@@ -126,17 +111,8 @@ mod tests {
 
     #[test]
     fn policy_without_list_is_an_error() {
-        assert!(matches!(
-            Allowed::parse("[bans]\n"),
-            Err(PolicyError::NoList)
-        ));
-        assert!(matches!(
-            Allowed::parse("[licenses]\nallow = [1]"),
-            Err(PolicyError::NoList)
-        ));
-        assert!(matches!(
-            Allowed::parse("[licenses"),
-            Err(PolicyError::Syntax(_))
-        ));
+        assert!(matches!(Allowed::parse("[bans]\n"), Err(PolicyError::NoList)));
+        assert!(matches!(Allowed::parse("[licenses]\nallow = [1]"), Err(PolicyError::NoList)));
+        assert!(matches!(Allowed::parse("[licenses"), Err(PolicyError::Syntax(_))));
     }
 }

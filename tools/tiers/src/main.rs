@@ -14,24 +14,18 @@ use cargo_metadata::MetadataCommand;
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 
 fn main() -> ExitCode {
-    let metadata = match MetadataCommand::new()
-        .other_options(["--filter-platform".to_owned(), PLATFORM.to_owned()])
-        .exec()
-    {
-        Ok(metadata) => metadata,
-        Err(error) => {
-            eprintln!("tiers: cargo metadata failed; run this inside the repository\n{error}");
-            return ExitCode::from(2);
-        }
-    };
+    let metadata =
+        match MetadataCommand::new().other_options(["--filter-platform".to_owned(), PLATFORM.to_owned()]).exec() {
+            Ok(metadata) => metadata,
+            Err(error) => {
+                eprintln!("tiers: cargo metadata failed; run this inside the repository\n{error}");
+                return ExitCode::from(2);
+            }
+        };
     let packages = graph::packages(&metadata);
     let mut wrong = rules::violations(&packages);
     wrong.extend(rules::folders_without_readme(&packages, |folder| {
-        metadata
-            .workspace_root
-            .join(folder)
-            .join("README.md")
-            .is_file()
+        metadata.workspace_root.join(folder).join("README.md").is_file()
     }));
     match licences::Allowed::read(metadata.workspace_root.join("deny.toml").as_std_path()) {
         Ok(allowed) => wrong.extend(allowed.violations(&metadata)),

@@ -37,39 +37,21 @@ impl Tier {
 
     /// The tier that a top-level folder is.
     pub fn of_folder(folder: &str) -> Option<Tier> {
-        Self::ALL
-            .iter()
-            .find(|(name, _)| *name == folder)
-            .map(|(_, tier)| *tier)
+        Self::ALL.iter().find(|(name, _)| *name == folder).map(|(_, tier)| *tier)
     }
 
     /// The folder's name.
     pub fn name(self) -> &'static str {
-        Self::ALL
-            .iter()
-            .find(|(_, tier)| *tier == self)
-            .map_or("?", |(name, _)| *name)
+        Self::ALL.iter().find(|(_, tier)| *tier == self).map_or("?", |(name, _)| *name)
     }
 }
 
 /// Crates from outside that a tier must not use, with the reason.
 const FOREIGN: [(Tier, &str, &str); 4] = [
-    (
-        Tier::Silicon,
-        "kvm-bindings",
-        "silicon knows nothing of KVM",
-    ),
+    (Tier::Silicon, "kvm-bindings", "silicon knows nothing of KVM"),
     (Tier::Silicon, "kvm-ioctls", "silicon knows nothing of KVM"),
-    (
-        Tier::Host,
-        "kvm-bindings",
-        "host is what a kernel gives KVM, not KVM",
-    ),
-    (
-        Tier::Host,
-        "kvm-ioctls",
-        "host is what a kernel gives KVM, not KVM",
-    ),
+    (Tier::Host, "kvm-bindings", "host is what a kernel gives KVM, not KVM"),
+    (Tier::Host, "kvm-ioctls", "host is what a kernel gives KVM, not KVM"),
 ];
 
 /// Why `from` may not import `to`; `None` when it may.
@@ -122,17 +104,16 @@ pub fn violations(packages: &[Package]) -> Vec<String> {
 }
 
 /// Folders of packages that have no README to say what the tier is.
-pub fn folders_without_readme(
-    packages: &[Package],
-    has_readme: impl Fn(&str) -> bool,
-) -> Vec<String> {
+pub fn folders_without_readme(packages: &[Package], has_readme: impl Fn(&str) -> bool) -> Vec<String> {
     let mut folders: Vec<&str> = packages.iter().map(|p| p.folder.as_str()).collect();
     folders.sort_unstable();
     folders.dedup();
     folders
         .into_iter()
         .filter(|folder| !has_readme(folder))
-        .map(|folder| format!("{folder}/README.md is missing: what the tier is, what it may import, where to find what"))
+        .map(|folder| {
+            format!("{folder}/README.md is missing: what the tier is, what it may import, where to find what")
+        })
         .collect()
 }
 
@@ -163,22 +144,14 @@ mod tests {
             manifest: format!("{folder}/{name}/Cargo.toml"),
             imports: imports
                 .iter()
-                .map(|(to, kind)| Import {
-                    name: (*to).to_owned(),
-                    kind: *kind,
-                    in_workspace: true,
-                })
+                .map(|(to, kind)| Import { name: (*to).to_owned(), kind: *kind, in_workspace: true })
                 .collect(),
         }
     }
 
     fn foreign(folder: &str, name: &str, crate_name: &str) -> Package {
         Package {
-            imports: vec![Import {
-                name: crate_name.to_owned(),
-                kind: ImportKind::Normal,
-                in_workspace: false,
-            }],
+            imports: vec![Import { name: crate_name.to_owned(), kind: ImportKind::Normal, in_workspace: false }],
             ..package(folder, name, &[])
         }
     }
@@ -198,19 +171,11 @@ mod tests {
             package("silicon", "cpu", &[("defs", Normal)]),
             package("host", "host", &[("cpu", Normal)]),
             package("hypervisor", "irqchip", &[("defs", Normal)]),
-            package(
-                "hypervisor",
-                "core",
-                &[("irqchip", Normal), ("host", Normal)],
-            ),
+            package("hypervisor", "core", &[("irqchip", Normal), ("host", Normal)]),
             package("api", "ioctls", &[("core", Normal)]),
             package("vmm", "vmm", &[("ioctls", Normal), ("bare", Normal)]),
             package("guest", "bare", &[]),
-            package(
-                "lab",
-                "lab",
-                &[("vmm", Normal), ("bare", Normal), ("defs", Dev)],
-            ),
+            package("lab", "lab", &[("vmm", Normal), ("bare", Normal), ("defs", Dev)]),
             package("tools", "tiers", &[]),
         ];
         assert_eq!(violations(&packages), Vec::<String>::new());
@@ -218,17 +183,9 @@ mod tests {
 
     #[test]
     fn upward_import_is_refused_and_names_both_packages_and_the_manifest() {
-        let message = one_violation(&[
-            package("silicon", "cpu", &[("core", Normal)]),
-            package("hypervisor", "core", &[]),
-        ]);
-        for part in [
-            "cpu (silicon)",
-            "core",
-            "tier hypervisor",
-            "silicon/cpu/Cargo.toml",
-            "[dependencies]",
-        ] {
+        let message =
+            one_violation(&[package("silicon", "cpu", &[("core", Normal)]), package("hypervisor", "core", &[])]);
+        for part in ["cpu (silicon)", "core", "tier hypervisor", "silicon/cpu/Cargo.toml", "[dependencies]"] {
             assert!(message.contains(part), "'{part}' is not in: {message}");
         }
     }
@@ -248,10 +205,7 @@ mod tests {
 
     #[test]
     fn dev_dependencies_count() {
-        let message = one_violation(&[
-            package("host", "host", &[("vmm", Dev)]),
-            package("vmm", "vmm", &[]),
-        ]);
+        let message = one_violation(&[package("host", "host", &[("vmm", Dev)]), package("vmm", "vmm", &[])]);
         assert!(message.contains("[dev-dependencies]"), "{message}");
     }
 
@@ -266,27 +220,15 @@ mod tests {
     #[test]
     fn nothing_uses_lab() {
         for folder in ["silicon", "vmm", "guest", "tools"] {
-            one_violation(&[
-                package(folder, "a", &[("lab", Dev)]),
-                package("lab", "lab", &[]),
-            ]);
+            one_violation(&[package(folder, "a", &[("lab", Dev)]), package("lab", "lab", &[])]);
         }
     }
 
     #[test]
     fn guest_and_tools_use_no_tier() {
-        one_violation(&[
-            package("guest", "bare", &[("defs", Normal)]),
-            package("silicon", "defs", &[]),
-        ]);
-        one_violation(&[
-            package("tools", "tiers", &[("defs", Dev)]),
-            package("silicon", "defs", &[]),
-        ]);
-        one_violation(&[
-            package("vmm", "vmm", &[("tiers", Build)]),
-            package("tools", "tiers", &[]),
-        ]);
+        one_violation(&[package("guest", "bare", &[("defs", Normal)]), package("silicon", "defs", &[])]);
+        one_violation(&[package("tools", "tiers", &[("defs", Dev)]), package("silicon", "defs", &[])]);
+        one_violation(&[package("vmm", "vmm", &[("tiers", Build)]), package("tools", "tiers", &[])]);
     }
 
     #[test]
@@ -297,11 +239,7 @@ mod tests {
 
     #[test]
     fn a_tier_without_readme_is_named_once() {
-        let packages = [
-            package("silicon", "a", &[]),
-            package("silicon", "b", &[]),
-            package("host", "c", &[]),
-        ];
+        let packages = [package("silicon", "a", &[]), package("silicon", "b", &[]), package("host", "c", &[])];
         let missing = folders_without_readme(&packages, |folder| folder == "host");
         assert_eq!(missing.len(), 1);
         assert!(missing[0].starts_with("silicon/README.md"), "{missing:?}");
