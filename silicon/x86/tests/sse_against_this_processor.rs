@@ -30,7 +30,8 @@ const FEATURES: [CpuidFeature; 7] = [
 ];
 
 /// Instructions of these features that use no SSE or MMX state: other families have them.
-const ELSEWHERE: [Mnemonic; 9] = [
+const ELSEWHERE: [Mnemonic; 10] = [
+    Mnemonic::Movnti,
     Mnemonic::Prefetchnta,
     Mnemonic::Prefetcht0,
     Mnemonic::Prefetcht1,
@@ -168,5 +169,5 @@ fn results_flags_and_memory_are_those_of_this_processor() {
         }
     }
     assert!(failures.is_empty(), "{} differ: {failures:#?}", failures.len());
-    assert!(codes.len() > 320, "only {} instructions were found", codes.len());
+    assert!(codes.len() >= 379, "only {} instructions were found", codes.len());
 }

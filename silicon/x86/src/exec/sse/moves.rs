@@ -33,13 +33,6 @@ pub fn load_scalar<S: Source, T: Word + Pod>(core: &mut Core, op: &Op) -> Done {
     Ok(())
 }
 
-/// MOVNTI: a store of a general register. Uses no SSE state.
-#[inline(always)]
-pub fn store_general<T: Word>(core: &mut Core, op: &Op) -> Done {
-    let value = core.get::<T>(op.b);
-    core.store(op, value)
-}
-
 /// MASKMOVDQU: stores the bytes of register `op.a` whose mask byte in `op.b` has its top bit set.
 pub fn masked_store(core: &mut Core, op: &Op) -> Done {
     core.check_sse()?;

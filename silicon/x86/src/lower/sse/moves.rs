@@ -128,8 +128,6 @@ fn by_code(l: &Lowering<'_>) -> Option<Op> {
         Code::Movntq_m64_mm => op(l, mm::store::<u64>),
         Code::Movdq2q_mm_xmm => op(l, mm::from_xmm),
         Code::Movq2dq_xmm_mm => op(l, mm::to_xmm),
-        Code::Movnti_m32_r32 => op(l, moves::store_general::<u32>),
-        Code::Movnti_m64_r64 => op(l, moves::store_general::<u64>),
         _ => return None,
     })
 }
