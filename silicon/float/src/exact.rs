@@ -31,11 +31,7 @@ impl Finite {
     }
 
     pub fn widen(self) -> Unrounded {
-        Unrounded {
-            negative: self.negative,
-            exponent: self.exponent,
-            significand: u128::from(self.significand) << 64,
-        }
+        Unrounded { negative: self.negative, exponent: self.exponent, significand: u128::from(self.significand) << 64 }
     }
 }
 
@@ -60,8 +56,7 @@ pub(crate) fn shift_right_sticky(value: u128, count: u32) -> u128 {
 ///
 /// Both must have their lowest bit clear, as exact operands of 64 bits and exact products of two `f64` have.
 pub(crate) fn add(a: Unrounded, b: Unrounded) -> Option<Unrounded> {
-    let (large, small) =
-        if (a.exponent, a.significand) >= (b.exponent, b.significand) { (a, b) } else { (b, a) };
+    let (large, small) = if (a.exponent, a.significand) >= (b.exponent, b.significand) { (a, b) } else { (b, a) };
     let distance = u32::try_from(large.exponent - small.exponent).unwrap_or(u32::MAX);
     // One bit of headroom for the carry.
     let one = large.significand >> 1;

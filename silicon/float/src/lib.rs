@@ -5,7 +5,7 @@
 //! * [`x87`]: the operations of the x87 unit on [`F80`] patterns under a [`ControlWord`].
 //!
 //! Results and exception flags are those of hardware, bit by bit, on every host: the slow path is integer arithmetic
-//! ([`exact`] then [`round`]), and the fast path uses the host's own operation only where IEEE 754 leaves no choice.
+//! (`exact`, then `round`), and the fast path uses the host's own operation only where IEEE 754 leaves no choice.
 #![forbid(unsafe_code)]
 
 mod exact;

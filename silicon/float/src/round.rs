@@ -45,7 +45,10 @@ pub(crate) struct Rules {
 pub(crate) enum Magnitude {
     Zero,
     /// `significand * 2^(exponent - 63)`. Bit 63 is clear for a denormal, whose exponent is the smallest.
-    Finite { exponent: i32, significand: u64 },
+    Finite {
+        exponent: i32,
+        significand: u64,
+    },
     Infinity,
 }
 
@@ -133,11 +136,8 @@ pub(crate) fn round(x: Unrounded, rules: &Rules) -> Rounded {
             let distance = rules.min_exponent.abs_diff(x.exponent);
             let second = cut(shift_right_sticky(x.significand, distance), negative, rules);
             let flags = (Flags::UE | Flags::PE).when(second.inexact);
-            let magnitude = if second.significand == 0 {
-                Magnitude::Zero
-            } else {
-                finite(rules.min_exponent, second.significand)
-            };
+            let magnitude =
+                if second.significand == 0 { Magnitude::Zero } else { finite(rules.min_exponent, second.significand) };
             Rounded { negative, magnitude, flags, up: second.up }
         }
         Underflow::Flush | Underflow::Wrap(_) => {

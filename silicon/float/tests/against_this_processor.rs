@@ -9,9 +9,11 @@
 mod operands;
 #[path = "against_this_processor/sse.rs"]
 mod sse;
+#[path = "against_this_processor/transcendental.rs"]
+mod transcendental;
+#[path = "against_this_processor/unmasked.rs"]
+mod unmasked;
 #[path = "against_this_processor/x87.rs"]
 mod x87;
 #[path = "against_this_processor/x87_unit.rs"]
 mod x87_unit;
-#[path = "against_this_processor/transcendental.rs"]
-mod transcendental;

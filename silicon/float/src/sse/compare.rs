@@ -56,8 +56,7 @@ pub fn comi<F: Float>(a: F::Bits, b: F::Bits, signalling: Signalling, mxcsr: &mu
 fn comi_slow<F: Float>(a: F::Bits, b: F::Bits, signalling: Signalling, mxcsr: &mut Mxcsr) -> Ordering4 {
     let (a, b) = (Operand::new::<F>(a, *mxcsr), Operand::new::<F>(b, *mxcsr));
     if a.is_nan() || b.is_nan() {
-        let invalid =
-            signalling == Signalling::Signalling || a.is_signalling::<F>() || b.is_signalling::<F>();
+        let invalid = signalling == Signalling::Signalling || a.is_signalling::<F>() || b.is_signalling::<F>();
         mxcsr.raise(Flags::IE.when(invalid));
         return Ordering4::Unordered;
     }

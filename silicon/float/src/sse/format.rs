@@ -129,6 +129,10 @@ pub(crate) fn infinity<F: Float>(negative: bool) -> F::Bits {
     F::from_u64(if negative { F::SIGN | F::INFINITY } else { F::INFINITY })
 }
 
+/// Any adjustment that is large enough: nobody reads the result of an unmasked overflow or underflow, but whether it is
+/// inexact is flagged.
+const IN_RANGE: i32 = 1 << 14;
+
 /// How MXCSR rounds into this format.
 pub(crate) fn rules<F: Float>(mxcsr: Mxcsr) -> Rules {
     let masked = mxcsr.masked();
@@ -138,13 +142,13 @@ pub(crate) fn rules<F: Float>(mxcsr: Mxcsr) -> Rules {
         max_exponent: F::MAX_EXPONENT,
         rounding: mxcsr.rounding(),
         underflow: if !masked.contains(Flags::UE) {
-            Underflow::Stop
+            Underflow::Wrap(IN_RANGE)
         } else if mxcsr.flushes_to_zero() {
             Underflow::Flush
         } else {
             Underflow::Denormalize
         },
-        overflow: if masked.contains(Flags::OE) { Overflow::Saturate } else { Overflow::Stop },
+        overflow: if masked.contains(Flags::OE) { Overflow::Saturate } else { Overflow::Wrap(IN_RANGE) },
     }
 }
 
@@ -161,7 +165,6 @@ pub(crate) fn pack<F: Float>(rounded: Rounded) -> F::Bits {
         Magnitude::Infinity => infinity::<F>(rounded.negative),
         Magnitude::Finite { exponent, significand } => {
             let normal = significand >> 63 != 0;
-            // An unmasked overflow or underflow has an exponent out of range: nobody reads that result.
             let field = if normal { (exponent + F::MAX_EXPONENT) as u64 & F::EXPONENT_FIELD } else { 0 };
             let fraction = significand << 1 >> (64 - F::FRACTION_BITS);
             let sign = if rounded.negative { F::SIGN } else { 0 };

@@ -24,4 +24,3 @@ fn pick<F: Float>(a: F::Bits, b: F::Bits, first_if: Ordering4, mxcsr: &mut Mxcsr
     }
     chosen
 }
-

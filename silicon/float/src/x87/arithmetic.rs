@@ -5,17 +5,24 @@ use crate::flags::{Flags, Rounding};
 use crate::x87::control::ControlWord;
 use crate::x87::format::{F80, Operand, Value, invalid, propagate, propagate_one};
 use crate::x87::outcome::{Outcome, deliver};
+use crate::x87::source::Source;
 
 /// FADD: `a + b`, to the precision of the control word.
-pub fn add(a: F80, b: F80, control: ControlWord) -> Outcome<F80> {
-    let (a, b) = (Operand::new(a), Operand::new(b));
+pub fn add(a: impl Into<Source>, b: impl Into<Source>, control: ControlWord) -> Outcome<F80> {
+    add_operands(a.into().into(), b.into().into(), control)
+}
+
+fn add_operands(a: Operand, b: Operand, control: ControlWord) -> Outcome<F80> {
     propagate(&a, &b).unwrap_or_else(|| sum(a, b, control))
 }
 
 /// FSUB: `a - b`, to the precision of the control word.
-pub fn sub(a: F80, b: F80, control: ControlWord) -> Outcome<F80> {
-    let (a, b) = (Operand::new(a), Operand::new(b));
-    propagate(&a, &b).unwrap_or_else(|| sum(a, Operand::new(b.pattern.chs()), control))
+pub fn sub(a: impl Into<Source>, b: impl Into<Source>, control: ControlWord) -> Outcome<F80> {
+    sub_operands(a.into().into(), b.into().into(), control)
+}
+
+fn sub_operands(a: Operand, b: Operand, control: ControlWord) -> Outcome<F80> {
+    propagate(&a, &b).unwrap_or_else(|| sum(a, b.negate(), control))
 }
 
 fn sum(a: Operand, b: Operand, control: ControlWord) -> Outcome<F80> {
@@ -42,8 +49,11 @@ fn sum(a: Operand, b: Operand, control: ControlWord) -> Outcome<F80> {
 }
 
 /// FMUL: `a * b`, to the precision of the control word.
-pub fn mul(a: F80, b: F80, control: ControlWord) -> Outcome<F80> {
-    let (a, b) = (Operand::new(a), Operand::new(b));
+pub fn mul(a: impl Into<Source>, b: impl Into<Source>, control: ControlWord) -> Outcome<F80> {
+    mul_operands(a.into().into(), b.into().into(), control)
+}
+
+fn mul_operands(a: Operand, b: Operand, control: ControlWord) -> Outcome<F80> {
     if let Some(outcome) = propagate(&a, &b) {
         return outcome;
     }
@@ -56,17 +66,18 @@ pub fn mul(a: F80, b: F80, control: ControlWord) -> Outcome<F80> {
         return Outcome::with(a.pattern, before);
     }
     match (a.value, b.value) {
-        (Value::Finite(x), Value::Finite(y)) => {
-            deliver(exact::multiply(x, y), before, control.precision(), control)
-        }
+        (Value::Finite(x), Value::Finite(y)) => deliver(exact::multiply(x, y), before, control.precision(), control),
         (Value::Infinity, _) | (_, Value::Infinity) => Outcome::with(F80::infinity(negative), before),
         _ => Outcome::with(F80::zero(negative), before),
     }
 }
 
 /// FDIV: `a / b`, to the precision of the control word.
-pub fn div(a: F80, b: F80, control: ControlWord) -> Outcome<F80> {
-    let (a, b) = (Operand::new(a), Operand::new(b));
+pub fn div(a: impl Into<Source>, b: impl Into<Source>, control: ControlWord) -> Outcome<F80> {
+    div_operands(a.into().into(), b.into().into(), control)
+}
+
+fn div_operands(a: Operand, b: Operand, control: ControlWord) -> Outcome<F80> {
     if let Some(outcome) = propagate(&a, &b) {
         return outcome;
     }
@@ -79,9 +90,7 @@ pub fn div(a: F80, b: F80, control: ControlWord) -> Outcome<F80> {
         _ => {}
     }
     match (a.value, b.value) {
-        (Value::Finite(x), Value::Finite(y)) => {
-            deliver(exact::divide(x, y), before, control.precision(), control)
-        }
+        (Value::Finite(x), Value::Finite(y)) => deliver(exact::divide(x, y), before, control.precision(), control),
         (Value::Infinity, _) => Outcome::with(F80::infinity(negative), before),
         _ => Outcome::with(F80::zero(negative), before),
     }

@@ -33,7 +33,7 @@ pub fn to_bcd(a: F80, control: ControlWord) -> Outcome<[u8; 10]> {
     let mut value = [0; 10];
     let mut rest = whole.magnitude;
     for byte in &mut value[..9] {
-        *byte = ((rest / 10 % 10) << 4 | rest % 10) as u8;
+        *byte = (((rest / 10 % 10) << 4) | (rest % 10)) as u8;
         rest /= 100;
     }
     value[9] = if a.negative { 0x80 } else { 0 };

@@ -4,14 +4,17 @@ use crate::flags::Flags;
 use crate::sse::{Ordering4, Signalling};
 use crate::x87::format::{F80, Operand, Value};
 use crate::x87::outcome::Outcome;
+use crate::x87::source::Source;
 
 /// FCOM, FCOMI, FTST (signalling), FUCOM, FUCOMI (quiet): compares `a` with `b`.
-pub fn compare(a: F80, b: F80, signalling: Signalling) -> Outcome<Ordering4> {
-    let (a, b) = (Operand::new(a), Operand::new(b));
+pub fn compare(a: F80, b: impl Into<Source>, signalling: Signalling) -> Outcome<Ordering4> {
+    compare_operands(Operand::new(a), b.into().into(), signalling)
+}
+
+fn compare_operands(a: Operand, b: Operand, signalling: Signalling) -> Outcome<Ordering4> {
     let unsupported = a.is_unsupported() || b.is_unsupported();
     if unsupported || a.is_nan() || b.is_nan() {
-        let invalid =
-            unsupported || signalling == Signalling::Signalling || a.is_signalling() || b.is_signalling();
+        let invalid = unsupported || signalling == Signalling::Signalling || a.is_signalling() || b.is_signalling();
         return Outcome::with(Ordering4::Unordered, Flags::IE.when(invalid));
     }
     Outcome::with(key(&a).cmp(&key(&b)).into(), a.denormal_flag() | b.denormal_flag())

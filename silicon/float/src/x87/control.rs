@@ -56,11 +56,7 @@ impl ControlWord {
             min_exponent: MIN_EXPONENT,
             max_exponent: MAX_EXPONENT,
             rounding: self.rounding(),
-            underflow: if masked.contains(Flags::UE) {
-                Underflow::Denormalize
-            } else {
-                Underflow::Wrap(BIAS_ADJUST)
-            },
+            underflow: if masked.contains(Flags::UE) { Underflow::Denormalize } else { Underflow::Wrap(BIAS_ADJUST) },
             overflow: if masked.contains(Flags::OE) { Overflow::Saturate } else { Overflow::Wrap(BIAS_ADJUST) },
         }
     }

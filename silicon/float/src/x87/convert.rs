@@ -5,8 +5,9 @@ use crate::round::{Overflow, Rules, Underflow, round};
 use crate::sse::format::{Layout, infinity, pack, zero};
 use crate::sse::{F32, F64, Float};
 use crate::x87::control::ControlWord;
-use crate::x87::format::{F80, Operand, Value};
+use crate::x87::format::{F80, Operand, Value, propagate_one};
 use crate::x87::outcome::Outcome;
+use crate::x87::source::widen;
 
 /// FLD m32, and the conversion of a single precision operand: exact. A denormal raises DE, a signalling NaN IE.
 pub fn from_f32(bits: u32) -> Outcome<F80> {
@@ -19,27 +20,8 @@ pub fn from_f64(bits: u64) -> Outcome<F80> {
 }
 
 fn load<F: Float>(bits: u64) -> Outcome<F80> {
-    let negative = bits & F::SIGN != 0;
-    let field = (bits >> F::FRACTION_BITS & F::EXPONENT_FIELD) as i32;
-    let fraction = bits & F::FRACTION;
-    let significand = fraction << (63 - F::FRACTION_BITS);
-    if field == F::EXPONENT_FIELD as i32 {
-        if fraction == 0 {
-            return Outcome::exact(F80::infinity(negative));
-        }
-        let sign_exponent = F80::infinity(negative).sign_exponent;
-        let nan = F80 { significand: significand | 3 << 62, sign_exponent };
-        return Outcome::with(nan, Flags::IE.when(bits & F::QUIET == 0));
-    }
-    if field != 0 {
-        return Outcome::exact(F80::packed(negative, field - F::MAX_EXPONENT, 1 << 63 | significand));
-    }
-    if fraction == 0 {
-        return Outcome::exact(F80::zero(negative));
-    }
-    let shift = significand.leading_zeros();
-    let value = F80::packed(negative, F::MIN_EXPONENT - shift as i32, significand << shift);
-    Outcome::with(value, Flags::DE)
+    let (value, denormal) = widen::<F>(bits);
+    propagate_one(&Operand::new(value)).unwrap_or(Outcome::with(value, Flags::DE.when(denormal)))
 }
 
 /// FST m32: rounds to single precision.

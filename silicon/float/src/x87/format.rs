@@ -33,10 +33,7 @@ impl F80 {
     /// From the ten bytes in memory.
     pub fn from_bytes(bytes: [u8; 10]) -> F80 {
         let [a, b, c, d, e, f, g, h, i, j] = bytes;
-        F80 {
-            significand: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
-            sign_exponent: u16::from_le_bytes([i, j]),
-        }
+        F80 { significand: u64::from_le_bytes([a, b, c, d, e, f, g, h]), sign_exponent: u16::from_le_bytes([i, j]) }
     }
 
     /// The ten bytes in memory.
@@ -123,11 +120,7 @@ impl Operand {
         let significand = pattern.significand;
         let denormal = field == 0 && significand != 0;
         let value = if field == 0 {
-            if denormal {
-                Value::Finite(Finite::normalized(negative, MIN_EXPONENT, significand))
-            } else {
-                Value::Zero
-            }
+            if denormal { Value::Finite(Finite::normalized(negative, MIN_EXPONENT, significand)) } else { Value::Zero }
         } else if significand & INTEGER_BIT == 0 {
             Value::Unsupported
         } else if field == EXPONENT {
@@ -136,6 +129,10 @@ impl Operand {
             Value::Finite(Finite { negative, exponent: i32::from(field) - MAX_EXPONENT, significand })
         };
         Operand { pattern, negative, value, denormal }
+    }
+
+    pub fn negate(self) -> Operand {
+        Operand { denormal: self.denormal, ..Operand::new(self.pattern.chs()) }
     }
 
     pub fn is_zero(&self) -> bool {

@@ -17,6 +17,7 @@ mod integer;
 mod outcome;
 mod remainder;
 mod scale;
+mod source;
 mod transcendental;
 
 pub use arithmetic::{add, div, mul, sqrt, sub};
@@ -33,4 +34,5 @@ pub use integer::{
 pub use outcome::{Destination, Outcome};
 pub use remainder::{Remainder, fprem, fprem1};
 pub use scale::{Parts, extract, scale};
+pub use source::Source;
 pub use transcendental::{Pair, f2xm1, fcos, fpatan, fptan, fsin, fsincos, fyl2x, fyl2xp1};

@@ -65,17 +65,14 @@ fn step(x: Finite, y: Finite, rounding: Quotient, before: Flags, control: Contro
     let partial = distance >= 64;
     let shift = if partial { distance & 31 | 32 } else { distance.max(0) };
     // Both in units of the divisor's last bit; or of half of it, if the dividend is that much smaller.
-    let low = distance.min(0).max(-2);
+    let low = distance.clamp(-2, 0);
     let dividend = u128::from(x.significand) << shift;
     let divisor = u128::from(y.significand) << low.unsigned_abs();
     let exponent = x.exponent - shift;
     let tiny = distance < -2;
 
-    let (mut quotient, mut rest, mut negative) = if tiny {
-        (0, dividend, x.negative)
-    } else {
-        (dividend / divisor, dividend % divisor, x.negative)
-    };
+    let (mut quotient, mut rest, mut negative) =
+        if tiny { (0, dividend, x.negative) } else { (dividend / divisor, dividend % divisor, x.negative) };
     if rounding == Quotient::Nearest && !partial && !tiny {
         let twice = rest << 1;
         if twice > divisor || (twice == divisor && quotient & 1 != 0) {

@@ -43,9 +43,8 @@ pub fn scale(a: F80, b: F80, control: ControlWord) -> Outcome<F80> {
 }
 
 fn power(y: Finite) -> i32 {
-    let magnitude = to_integer(y, Rounding::Zero).map_or(FAR, |whole| {
-        i32::try_from(whole.magnitude).map_or(FAR, |whole| whole.min(FAR))
-    });
+    let magnitude = to_integer(y, Rounding::Zero)
+        .map_or(FAR, |whole| i32::try_from(whole.magnitude).map_or(FAR, |whole| whole.min(FAR)));
     if y.negative { -magnitude } else { magnitude }
 }
 

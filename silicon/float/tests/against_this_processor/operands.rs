@@ -60,7 +60,11 @@ impl Random {
 
     /// Often close to `a`, so that sums cancel.
     pub fn f32_near(&mut self, a: u32) -> u32 {
-        if self.below(4) == 0 { a.wrapping_add(self.below(9) as u32).wrapping_sub(4) ^ (self.next() as u32 & 1) << 31 } else { self.f32() }
+        if self.below(4) == 0 {
+            a.wrapping_add(self.below(9) as u32).wrapping_sub(4) ^ (self.next() as u32 & 1) << 31
+        } else {
+            self.f32()
+        }
     }
 
     pub fn f64_near(&mut self, a: u64) -> u64 {

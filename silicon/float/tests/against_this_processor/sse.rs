@@ -11,7 +11,8 @@ const CASES: u32 = 50_000;
 /// Masked MXCSR values: every rounding mode with and without DAZ, FTZ and a PE that is set already.
 fn mxcsr(random: &mut Random) -> u32 {
     let r = random.next() as u32;
-    0x1f80 | r & 0x6000 | (r & 1) * Mxcsr::DAZ | (r >> 1 & 1) * Mxcsr::FTZ | (r >> 2 & 1) * 0x20
+    let optional = |bit: u32, flag| if r >> bit & 1 != 0 { flag } else { 0 };
+    0x1f80 | (r & 0x6000) | optional(0, Mxcsr::DAZ) | optional(1, Mxcsr::FTZ) | optional(2, 0x20)
 }
 
 /// Runs one instruction on two registers of type `$ty` under an MXCSR value.
@@ -34,6 +35,7 @@ macro_rules! run {
         (a.to_bits(), control)
     }};
 }
+pub(crate) use run;
 
 /// Runs one conversion from a register of class `$from` to one of class `$to`.
 macro_rules! convert {
@@ -68,14 +70,24 @@ macro_rules! binary {
                 let mut m = Mxcsr(control);
                 let r = sse::$model::<F32>(a, b, &mut m);
                 let (hr, hm) = run!($f32, f32, a, b, control);
-                assert_eq!((r, m.0), (hr, hm), "{a:#x} {b:#x} {control:#x}: model {r:#x} {:#x}, here {hr:#x} {hm:#x}", m.0);
+                assert_eq!(
+                    (r, m.0),
+                    (hr, hm),
+                    "{a:#x} {b:#x} {control:#x}: model {r:#x} {:#x}, here {hr:#x} {hm:#x}",
+                    m.0
+                );
 
                 let a = random.f64();
                 let b = random.f64_near(a);
                 let mut m = Mxcsr(control);
                 let r = sse::$model::<F64>(a, b, &mut m);
                 let (hr, hm) = run!($f64, f64, a, b, control);
-                assert_eq!((r, m.0), (hr, hm), "{a:#x} {b:#x} {control:#x}: model {r:#x} {:#x}, here {hr:#x} {hm:#x}", m.0);
+                assert_eq!(
+                    (r, m.0),
+                    (hr, hm),
+                    "{a:#x} {b:#x} {control:#x}: model {r:#x} {:#x}, here {hr:#x} {hm:#x}",
+                    m.0
+                );
             }
         }
     };
@@ -218,28 +230,77 @@ fn conversions_agree() {
         let b = match random.below(3) {
             0 => f64::from(f32::from_bits(random.f32())).to_bits().wrapping_add(random.below(3)),
             // Around the limits of single precision.
-            1 => random.next() << 63 | (1023 - 155 + random.below(60) + random.below(2) * 230) << 52 | random.fraction(52),
+            1 => {
+                random.next() << 63
+                    | (1023 - 155 + random.below(60) + random.below(2) * 230) << 52
+                    | random.fraction(52)
+            }
             _ => random.f64(),
         };
         let (x, y) = (f32::from_bits(a), f64::from_bits(b));
         let bits = |(r, m): (f32, u32)| (r.to_bits(), m);
         let bits64 = |(r, m): (f64, u32)| (r.to_bits(), m);
-        same!(c, a, |m: &mut _| sse::f32_to_f64(a, m), bits64(convert!("cvtss2sd {r}, {a}", xmm_reg x, xmm_reg 0f64, c)));
+        same!(
+            c,
+            a,
+            |m: &mut _| sse::f32_to_f64(a, m),
+            bits64(convert!("cvtss2sd {r}, {a}", xmm_reg x, xmm_reg 0f64, c))
+        );
         same!(c, b, |m: &mut _| sse::f64_to_f32(b, m), bits(convert!("cvtsd2ss {r}, {a}", xmm_reg y, xmm_reg 0f32, c)));
         same!(c, a, |m: &mut _| sse::to_i32::<F32>(a, m), convert!("cvtss2si {r:e}, {a}", xmm_reg x, reg 0i32, c));
         same!(c, b, |m: &mut _| sse::to_i32::<F64>(b, m), convert!("cvtsd2si {r:e}, {a}", xmm_reg y, reg 0i32, c));
         same!(c, a, |m: &mut _| sse::to_i64::<F32>(a, m), convert!("cvtss2si {r:r}, {a}", xmm_reg x, reg 0i64, c));
         same!(c, b, |m: &mut _| sse::to_i64::<F64>(b, m), convert!("cvtsd2si {r:r}, {a}", xmm_reg y, reg 0i64, c));
-        same!(c, a, |m: &mut _| sse::to_i32_truncated::<F32>(a, m), convert!("cvttss2si {r:e}, {a}", xmm_reg x, reg 0i32, c));
-        same!(c, b, |m: &mut _| sse::to_i32_truncated::<F64>(b, m), convert!("cvttsd2si {r:e}, {a}", xmm_reg y, reg 0i32, c));
-        same!(c, a, |m: &mut _| sse::to_i64_truncated::<F32>(a, m), convert!("cvttss2si {r:r}, {a}", xmm_reg x, reg 0i64, c));
-        same!(c, b, |m: &mut _| sse::to_i64_truncated::<F64>(b, m), convert!("cvttsd2si {r:r}, {a}", xmm_reg y, reg 0i64, c));
+        same!(
+            c,
+            a,
+            |m: &mut _| sse::to_i32_truncated::<F32>(a, m),
+            convert!("cvttss2si {r:e}, {a}", xmm_reg x, reg 0i32, c)
+        );
+        same!(
+            c,
+            b,
+            |m: &mut _| sse::to_i32_truncated::<F64>(b, m),
+            convert!("cvttsd2si {r:e}, {a}", xmm_reg y, reg 0i32, c)
+        );
+        same!(
+            c,
+            a,
+            |m: &mut _| sse::to_i64_truncated::<F32>(a, m),
+            convert!("cvttss2si {r:r}, {a}", xmm_reg x, reg 0i64, c)
+        );
+        same!(
+            c,
+            b,
+            |m: &mut _| sse::to_i64_truncated::<F64>(b, m),
+            convert!("cvttsd2si {r:r}, {a}", xmm_reg y, reg 0i64, c)
+        );
         let i = random.next() as i64 >> random.below(64);
         let j = i as i32;
-        same!(c, i, |m: &mut _| sse::from_i64::<F32>(i, m), bits(convert!("cvtsi2ss {r}, {a:r}", reg i, xmm_reg 0f32, c)));
-        same!(c, i, |m: &mut _| sse::from_i64::<F64>(i, m), bits64(convert!("cvtsi2sd {r}, {a:r}", reg i, xmm_reg 0f64, c)));
-        same!(c, j, |m: &mut _| sse::from_i32::<F32>(j, m), bits(convert!("cvtsi2ss {r}, {a:e}", reg j, xmm_reg 0f32, c)));
-        same!(c, j, |m: &mut _| sse::from_i32::<F64>(j, m), bits64(convert!("cvtsi2sd {r}, {a:e}", reg j, xmm_reg 0f64, c)));
+        same!(
+            c,
+            i,
+            |m: &mut _| sse::from_i64::<F32>(i, m),
+            bits(convert!("cvtsi2ss {r}, {a:r}", reg i, xmm_reg 0f32, c))
+        );
+        same!(
+            c,
+            i,
+            |m: &mut _| sse::from_i64::<F64>(i, m),
+            bits64(convert!("cvtsi2sd {r}, {a:r}", reg i, xmm_reg 0f64, c))
+        );
+        same!(
+            c,
+            j,
+            |m: &mut _| sse::from_i32::<F32>(j, m),
+            bits(convert!("cvtsi2ss {r}, {a:e}", reg j, xmm_reg 0f32, c))
+        );
+        same!(
+            c,
+            j,
+            |m: &mut _| sse::from_i32::<F64>(j, m),
+            bits64(convert!("cvtsi2sd {r}, {a:e}", reg j, xmm_reg 0f64, c))
+        );
     }
 }
 
@@ -284,6 +345,7 @@ macro_rules! fused {
         (a.to_bits(), control)
     }};
 }
+pub(crate) use fused;
 
 #[test]
 fn fused_multiply_add_agrees() {
@@ -296,13 +358,21 @@ fn fused_multiply_add_agrees() {
         let (a, b) = (random.f32(), random.f32());
         let near = (f32::from_bits(a) * f32::from_bits(b)).to_bits();
         let c = if f32::from_bits(near).is_nan() { random.f32() } else { random.f32_near(near) };
-        same!(control, u64::from(a) << 32 | u64::from(b), |m: &mut _| sse::fma::<F32>(a, b, c, m),
-            fused!("vfmadd213ss {a}, {b}, {c}", f32, b, a, c, control));
+        same!(
+            control,
+            u64::from(a) << 32 | u64::from(b),
+            |m: &mut _| sse::fma::<F32>(a, b, c, m),
+            fused!("vfmadd213ss {a}, {b}, {c}", f32, b, a, c, control)
+        );
         let (a, b) = (random.f64(), random.f64());
         let near = (f64::from_bits(a) * f64::from_bits(b)).to_bits();
         let c = if f64::from_bits(near).is_nan() { random.f64() } else { random.f64_near(near) };
-        same!(control, u128::from(a) << 64 | u128::from(b), |m: &mut _| sse::fma::<F64>(a, b, c, m),
-            fused!("vfmadd213sd {a}, {b}, {c}", f64, b, a, c, control));
+        same!(
+            control,
+            u128::from(a) << 64 | u128::from(b),
+            |m: &mut _| sse::fma::<F64>(a, b, c, m),
+            fused!("vfmadd213sd {a}, {b}, {c}", f64, b, a, c, control)
+        );
     }
 }
 

@@ -25,7 +25,10 @@ fn distance(a: F80, b: F80) -> Option<u128> {
 fn close(what: &str, a: F80, b: F80, control: u16, value: F80, here: F80) {
     let limit = if control & 0xc00 == 0 { 1 } else { 2 };
     let apart = distance(value, here);
-    assert!(apart.is_some_and(|apart| apart <= limit), "{what} {a:x?} {b:x?} {control:#x}: {value:x?}, here {here:x?}, apart {apart:?}");
+    assert!(
+        apart.is_some_and(|apart| apart <= limit),
+        "{what} {a:x?} {b:x?} {control:#x}: {value:x?}, here {here:x?}, apart {apart:?}"
+    );
 }
 
 fn check(what: &str, a: F80, b: F80, control: u16, model: Outcome<F80>, here: &Left) {
@@ -77,7 +80,11 @@ fn logarithms_of_one_and_a_little_agree() {
     let mut random = Random(33);
     for case in 0..CASES {
         let control = control(&mut random);
-        let (a, b) = if case % 2 == 0 { (between(&mut random, -70, -2), between(&mut random, -70, 70)) } else { (random.f80(), random.f80()) };
+        let (a, b) = if case % 2 == 0 {
+            (between(&mut random, -70, -2), between(&mut random, -70, 70))
+        } else {
+            (random.f80(), random.f80())
+        };
         let field = a.sign_exponent & 0x7fff;
         if field >= 0x3ffd && field != 0x7fff {
             continue;

@@ -1,6 +1,6 @@
 //! x87: every operation under every precision and rounding, with exceptions masked and not.
 
-use silicon_float::x87::{self, Class, Constant, Destination};
+use silicon_float::x87::{self, Class, Constant, Destination, Source};
 use silicon_float::{ControlWord, F80, Ordering4, Outcome, Signalling};
 
 use crate::operands::Random;
@@ -23,7 +23,8 @@ fn check(what: &str, a: F80, b: F80, control: u16, model: Outcome<F80>, here: &L
     // What the flags found afterwards say after an exception found before has no meaning.
     let flags = if unmasked { model.flags.0 & 7 } else { model.flags.0 };
     assert_eq!(
-        (value, flags, model.c1), (here.st0, here.flags(), here.c(1)),
+        (value, flags, model.c1),
+        (here.st0, here.flags(), here.c(1)),
         "{what} {a:x?} {b:x?} control {control:#x}: model {model:x?} stored {stored}, here {here:x?}"
     );
 }
@@ -76,7 +77,10 @@ fn scaling_agrees() {
         let b = match random.below(3) {
             0 => random.f80(),
             1 => x87::from_i64(random.below(70000) as i64 - 35000),
-            _ => F80 { significand: random.next() | 1 << 63, sign_exponent: (0x3ffc + random.below(20) as u16) | (random.below(2) << 15) as u16 },
+            _ => F80 {
+                significand: random.next() | 1 << 63,
+                sign_exponent: (0x3ffc + random.below(20) as u16) | (random.below(2) << 15) as u16,
+            },
         };
         check("fscale", a, b, control, x87::scale(a, b, ControlWord(control)), &execute!("fscale", a, b, control));
     }
@@ -91,8 +95,22 @@ fn extraction_agrees() {
         let here = execute!("fxtract", a, a, control);
         let stored = model.reaches(Destination::Register, ControlWord(control));
         let (st0, st1) = if stored { (model.value.significand, model.value.exponent) } else { (a, a) };
-        assert_eq!((st0, st1, model.flags.0, model.c1), (here.st0, here.st1, here.flags(), here.c(1)), "{a:x?} {control:#x} {model:x?} {here:x?}");
+        assert_eq!(
+            (st0, st1, model.flags.0, model.c1),
+            (here.st0, here.st1, here.flags(), here.c(1)),
+            "{a:x?} {control:#x} {model:x?} {here:x?}"
+        );
     }
+}
+
+fn check_comparison(a: F80, model: Outcome<Ordering4>, here: &Left) {
+    let ordering = match (here.c(3), here.c(2), here.c(0)) {
+        (_, true, _) => Ordering4::Unordered,
+        (true, _, _) => Ordering4::Equal,
+        (_, _, true) => Ordering4::Less,
+        _ => Ordering4::Greater,
+    };
+    assert_eq!((model.value, model.flags.0, model.c1), (ordering, here.flags(), here.c(1)), "{a:x?} {here:x?}");
 }
 
 #[test]
@@ -106,13 +124,7 @@ fn comparison_agrees() {
             (Signalling::Quiet, execute!("fucom st(1)", a, b, 0x37f)),
         ] {
             let model = x87::compare(a, b, signalling);
-            let ordering = match (here.c(3), here.c(2), here.c(0)) {
-                (_, true, _) => Ordering4::Unordered,
-                (true, _, _) => Ordering4::Equal,
-                (_, _, true) => Ordering4::Less,
-                _ => Ordering4::Greater,
-            };
-            assert_eq!((model.value, model.flags.0, model.c1), (ordering, here.flags(), here.c(1)), "{a:x?} {b:x?} {signalling:?}");
+            check_comparison(a, model, &here);
         }
     }
 }
@@ -148,10 +160,18 @@ fn partial_remainders_agree() {
         ] {
             let stored = model.reaches(Destination::Register, ControlWord(control));
             let value = if stored { model.value.value } else { a };
-            assert_eq!((value, model.flags.0), (here.st0, here.flags()), "{what} {a:x?} {b:x?} {control:#x}: {model:x?} {here:x?}");
+            assert_eq!(
+                (value, model.flags.0),
+                (here.st0, here.flags()),
+                "{what} {a:x?} {b:x?} {control:#x}: {model:x?} {here:x?}"
+            );
             if stored && here.flags() & 1 == 0 {
                 let quotient = u8::from(here.c(0)) << 2 | u8::from(here.c(3)) << 1 | u8::from(here.c(1));
-                assert_eq!((model.value.partial, model.value.quotient), (here.c(2), quotient), "{what} {a:x?} {b:x?} {control:#x}: {model:x?} {here:x?}");
+                assert_eq!(
+                    (model.value.partial, model.value.quotient),
+                    (here.c(2), quotient),
+                    "{what} {a:x?} {b:x?} {control:#x}: {model:x?} {here:x?}"
+                );
             }
         }
     }
@@ -169,11 +189,23 @@ fn loads_agree() {
             memory
         };
         for (what, model, here) in [
-            ("fld m32", x87::from_f32(single), execute!("fld dword ptr [{m}]", F80::ONE, F80::ONE, control, memory(&single.to_le_bytes()))),
-            ("fld m64", x87::from_f64(double), execute!("fld qword ptr [{m}]", F80::ONE, F80::ONE, control, memory(&double.to_le_bytes()))),
+            (
+                "fld m32",
+                x87::from_f32(single),
+                execute!("fld dword ptr [{m}]", F80::ONE, F80::ONE, control, memory(&single.to_le_bytes())),
+            ),
+            (
+                "fld m64",
+                x87::from_f64(double),
+                execute!("fld qword ptr [{m}]", F80::ONE, F80::ONE, control, memory(&double.to_le_bytes())),
+            ),
         ] {
             let value = if model.reaches(Destination::Push, ControlWord(control)) { model.value } else { F80::ONE };
-            assert_eq!((value, model.flags.0, model.c1), (here.st0, here.flags(), here.c(1)), "{what} {single:#x} {double:#x} {control:#x}: {model:x?} {here:x?}");
+            assert_eq!(
+                (value, model.flags.0, model.c1),
+                (here.st0, here.flags(), here.c(1)),
+                "{what} {single:#x} {double:#x} {control:#x}: {model:x?} {here:x?}"
+            );
         }
         let i = random.next() as i64 >> random.below(64);
         let bytes = memory(&i.to_le_bytes());
@@ -185,7 +217,10 @@ fn loads_agree() {
             *byte = (random.below(10) << 4 | random.below(10)) as u8;
         }
         decimal[9] = (random.below(2) << 7) as u8;
-        assert_eq!(x87::from_bcd(decimal), execute!("fbld tbyte ptr [{m}]", F80::ONE, F80::ONE, control, memory(&decimal)).st0);
+        assert_eq!(
+            x87::from_bcd(decimal),
+            execute!("fbld tbyte ptr [{m}]", F80::ONE, F80::ONE, control, memory(&decimal)).st0
+        );
     }
 }
 
@@ -197,7 +232,8 @@ fn check_store<T: std::fmt::Debug>(what: &str, a: F80, control: u16, model: Outc
         memory[..bytes.len()].copy_from_slice(bytes);
     }
     assert_eq!(
-        (memory, model.flags.0, model.c1), (here.memory, here.flags(), here.c(1)),
+        (memory, model.flags.0, model.c1),
+        (here.memory, here.flags(), here.c(1)),
         "{what} {a:x?} control {control:#x}: model {model:x?} stored {stored}, here {here:x?}"
     );
 }
@@ -254,5 +290,37 @@ fn signs_change_on_any_pattern() {
         let a = random.f80();
         assert_eq!(a.chs(), execute!("fchs", a, a, 0x37f).st0);
         assert_eq!(a.abs(), execute!("fabs", a, a, 0x37f).st0);
+    }
+}
+
+#[test]
+fn operands_in_memory_agree() {
+    let mut random = Random(22);
+    for _ in 0..CASES {
+        let (control, a) = (control(&mut random), random.f80());
+        let (single, double) = (random.f32(), random.f64());
+        let word = ControlWord(control);
+        let (m32, m64) = (Source::Single(single), Source::Double(double));
+        let mut memory = UNTOUCHED;
+        macro_rules! same {
+            ($op:literal, $model:expr) => {
+                check($op, a, F80::ONE, control, $model, &execute!($op, a, F80::ONE, control, memory))
+            };
+        }
+        memory[..4].copy_from_slice(&single.to_le_bytes());
+        same!("fadd dword ptr [{m}]", x87::add(a, m32, word));
+        same!("fsub dword ptr [{m}]", x87::sub(a, m32, word));
+        same!("fsubr dword ptr [{m}]", x87::sub(m32, a, word));
+        same!("fmul dword ptr [{m}]", x87::mul(a, m32, word));
+        let model = x87::compare(a, m32, Signalling::Signalling);
+        check_comparison(a, model, &execute!("fcom dword ptr [{m}]", a, a, 0x37f, memory));
+        memory[..8].copy_from_slice(&double.to_le_bytes());
+        same!("fadd qword ptr [{m}]", x87::add(a, m64, word));
+        same!("fdiv qword ptr [{m}]", x87::div(a, m64, word));
+        same!("fdivr qword ptr [{m}]", x87::div(m64, a, word));
+        let model = x87::compare(a, m64, Signalling::Signalling);
+        check_comparison(a, model, &execute!("fcom qword ptr [{m}]", a, a, 0x37f, memory));
+        same!("fiadd dword ptr [{m}]", x87::add(a, x87::from_i32(double as i32), word));
+        same!("fisubr word ptr [{m}]", x87::sub(x87::from_i16(double as i16), a, word));
     }
 }

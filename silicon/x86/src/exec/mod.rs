@@ -5,14 +5,22 @@ pub mod bit;
 pub mod branch;
 pub mod cache;
 pub mod decimal;
+pub mod far;
 pub mod flag;
+pub mod io;
+pub mod mmx;
 pub mod mov;
 pub mod multiply;
 pub mod operand;
+pub mod segment;
 pub mod shift;
+pub mod sse;
 pub mod stack;
 pub mod string;
+pub mod system;
 
+#[cfg(test)]
+pub(crate) mod run_test;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

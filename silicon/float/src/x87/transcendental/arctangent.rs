@@ -46,11 +46,8 @@ fn arctangent(z: Unrounded) -> Unrounded {
 fn angle(y: Finite, x: Finite) -> Unrounded {
     let (up, right) = (signed(y.widen(), false), signed(x.widen(), false));
     let steep = (up.exponent, up.significand) > (right.exponent, right.significand);
-    let acute = if steep {
-        add(shifted(PI, -1), negate(arctangent(div(right, up))))
-    } else {
-        arctangent(div(up, right))
-    };
+    let acute =
+        if steep { add(shifted(PI, -1), negate(arctangent(div(right, up)))) } else { arctangent(div(up, right)) };
     if x.negative { add(PI, negate(acute)) } else { acute }
 }
 

@@ -1,8 +1,9 @@
 //! FSIN, FCOS, FSINCOS and FPTAN.
 //!
-//! Arguments are reduced as hardware reduces them, with pi rounded to 66 bits: what comes out is the exact sine of the
-//! argument times pi over that approximation. So near multiples of pi results are those of the processor and not
-//! those of mathematics. Source: Intel SDM volume 1, "Approximation of Pi".
+//! Arguments are reduced as hardware reduces them: the nearest multiple of half of pi, with pi rounded to 66 bits, is
+//! taken off, and the rest counts from the same multiple of the true value. So for large arguments, and near multiples
+//! of pi, results are those of the processor and not those of mathematics.
+//! Source: Intel SDM volume 1, "Approximation of Pi".
 
 use crate::exact::{Finite, Unrounded};
 use crate::flags::Flags;
@@ -143,11 +144,7 @@ pub fn fptan(a: F80, control: ControlWord) -> Option<Outcome<Pair>> {
         Argument::Zero(zero) => Outcome::exact(Pair { replaced: zero, pushed: F80::ONE }),
         Argument::Angle(circle, before) => {
             let tangent = deliver_inexact(div(circle.sine, circle.cosine), before, control);
-            Outcome {
-                value: Pair { replaced: tangent.value, pushed: F80::ONE },
-                flags: tangent.flags,
-                c1: tangent.c1,
-            }
+            Outcome { value: Pair { replaced: tangent.value, pushed: F80::ONE }, flags: tangent.flags, c1: tangent.c1 }
         }
     })
 }

@@ -57,7 +57,7 @@ pub(crate) fn div_small(a: Unrounded, divisor: u32) -> Unrounded {
     let divisor = u128::from(divisor.max(1));
     let (quotient, rest) = (a.significand / divisor, a.significand % divisor);
     let shift = quotient.leading_zeros();
-    let significand = quotient << shift | (rest << shift) / divisor;
+    let significand = (quotient << shift) | ((rest << shift) / divisor);
     Unrounded { significand, exponent: a.exponent - shift as i32, ..a }
 }
 
