@@ -5,6 +5,7 @@ mod bit;
 mod branch;
 mod mov;
 mod multiply;
+mod real_mode;
 mod shift;
 mod stack;
 mod string;

@@ -94,3 +94,24 @@ fn virtual_8086_mode_traps_the_flags_unless_iopl_is_3() {
     assert_eq!((op.exec)(&mut core, &op), Err(Leave::Fault));
     assert_eq!(core.fault.vector, 13);
 }
+
+#[test]
+fn what_fails_after_moving_the_stack_pointer_puts_it_back() {
+    let mut core = trial::core();
+    trial::unmap(&mut core, DATA + 0x1000);
+    trial::unmap(&mut core, DATA + 0x4000);
+    let sp = DATA + 0x2008;
+    (core.gpr[4], core.gpr[5], core.gpr[3]) = (sp, DATA + 0x4000, DATA + 0x4000);
+    // pop [rbx]; enter 0x100, 0 (the first push is in the page, the locals are not); leave
+    for bytes in [&[0x8f, 0x03][..], &[0xc8, 0, 1, 0], &[0xc9]] {
+        assert_eq!(trial::run(&mut core, bytes), Err(Leave::Fault), "{bytes:02x?}");
+        assert_eq!((core.fault.vector, core.gpr[4], core.gpr[5]), (14, sp, DATA + 0x4000), "{bytes:02x?}");
+    }
+    core.gpr[4] = DATA + 0x2000;
+    core.rip = 1;
+    for bytes in [&[0xe8, 0, 0, 0, 0][..], &[0x50], &[0x9c]] {
+        assert_eq!(trial::run(&mut core, bytes), Err(Leave::Fault), "{bytes:02x?}");
+        assert_eq!((core.gpr[4], core.rip), (DATA + 0x2000, 1));
+    }
+    assert_eq!(core.fault.address, DATA + 0x1ff8);
+}
