@@ -33,8 +33,8 @@ pub struct Ept {
 impl Ept {
     /// An empty EPT.
     #[must_use]
-    pub fn new(memory: &PhysicalMemory, pool: &mut Pool) -> Self {
-        Self { root: pool.page(memory) }
+    pub fn new(pool: &mut Pool) -> Self {
+        Self { root: pool.page() }
     }
 
     /// The EPT pointer: write-back tables, 4 levels, no accessed and dirty flags.
@@ -72,7 +72,7 @@ impl Ept {
             let offset = ((guest >> (12 + 9 * l)) & 0x1ff) * 8;
             let next: u64 = frame.load(offset);
             table = if next & (READ | WRITE | EXECUTE) == 0 {
-                let page = pool.page(memory);
+                let page = pool.page();
                 frame.store(offset, page.0 | READ | WRITE | EXECUTE);
                 page
             } else {

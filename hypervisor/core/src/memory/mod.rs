@@ -5,7 +5,7 @@ mod guest;
 mod pool;
 mod slots;
 
-pub use ept::Ept;
+pub use ept::{Ept, Mapped};
 pub use guest::GuestMemory;
 pub use pool::Pool;
-pub use slots::{MemoryFlags, Slot, SlotError, Slots};
+pub use slots::{MemoryFlags, SlotError, Slots};

@@ -8,7 +8,6 @@ const SIZE: u64 = 512 << 20;
 #[derive(Debug)]
 pub struct Pool {
     next: u64,
-    free: Vec<u64>,
 }
 
 impl Pool {
@@ -18,28 +17,17 @@ impl Pool {
     /// The host has no memory for it.
     pub fn new(memory: &PhysicalMemory) -> Result<Self, silicon_memory::BankError> {
         memory.add(HostPhysical(BASE), SIZE)?;
-        Ok(Self { next: BASE, free: Vec::new() })
+        Ok(Self { next: BASE })
     }
 
-    /// A zeroed page.
+    /// A zeroed page (the bank is zeroed, and each page is handed out once).
     ///
     /// # Panics
     /// When 512 MiB of tables are in use: with at most one table for 2 MiB of guest memory, that maps 256 TiB.
-    pub fn page(&mut self, memory: &PhysicalMemory) -> HostPhysical {
-        if let Some(page) = self.free.pop() {
-            if let Some((frame, _)) = memory.page(HostPhysical(page)) {
-                frame.fill(0, PAGE_SIZE as usize, 0);
-            }
-            return HostPhysical(page);
-        }
+    pub fn page(&mut self) -> HostPhysical {
         let page = self.next;
         assert!(page < BASE + SIZE, "the hypervisor's memory is used up");
         self.next += PAGE_SIZE;
         HostPhysical(page)
-    }
-
-    /// Takes a page back.
-    pub fn release(&mut self, page: HostPhysical) {
-        self.free.push(page.0);
     }
 }

@@ -30,31 +30,31 @@ const QUALIFICATION_NMI_IN_STI_SHADOW: u64 = 3;
 const QUALIFICATION_LINK_POINTER: u64 = 4;
 
 impl Core {
-    /// Checks the guest state that may be invalid: what was written since the last VM-entry, or `all` of it.
+    /// Checks the guest state that may be invalid: what was written since the last VM-entry.
     /// `information` is the VM-entry interruption-information field.
     #[inline]
-    pub(super) fn check_guest(&mut self, information: u32, all: bool) -> Checked {
-        if all || self.vmx.dirty.guest() {
-            self.check_written(all)?;
+    pub(super) fn check_guest(&mut self, information: u32) -> Checked {
+        if self.vmx.dirty.guest() {
+            self.check_written()?;
         }
         self.check_rip_and_rflags(information)?;
         self.check_non_register_state(information)
     }
 
     #[cold]
-    fn check_written(&mut self, all: bool) -> Checked {
+    fn check_written(&mut self) -> Checked {
         let dirty = self.vmx.dirty;
-        if all || dirty.any(Dirty::REGISTERS) {
+        if dirty.any(Dirty::REGISTERS) {
             self.check_registers()?;
         }
-        if all || dirty.any(Dirty::SEGMENTS) {
+        if dirty.any(Dirty::SEGMENTS) {
             self.check_segments()?;
             self.check_tables()?;
         }
-        if all || dirty.any(Dirty::LINK_POINTER) {
+        if dirty.any(Dirty::LINK_POINTER) {
             self.check_link_pointer()?;
         }
-        if all || dirty.any(Dirty::PDPTES) {
+        if dirty.any(Dirty::PDPTES) {
             self.load_and_check_pdptes()?;
         }
         Ok(())

@@ -378,7 +378,6 @@ fn guest_rip_and_rflags() {
     bad_guest_with(0, "VM set", |c| {
         virtual_8086(c);
         c.vmwrite(Field::GuestCr0, cr0::NE);
-        // Real mode wants SS.DPL 0, virtual-8086 mode DPL 3: segments fail first unless VM is set with the fitting form.
     });
     bad_guest("RFLAGS.IF clear", &[(Field::EntryInterruptionInformation, VALID | 0x20)]);
 }
@@ -478,4 +477,13 @@ fn an_injected_monitor_trap_is_pending_and_delivers_nothing() {
     core.vmwrite(Field::EntryInterruptionInformation, VALID | u64::from(interruption::TYPE_OTHER));
     assert_eq!(core.vmlaunch(), Ok(Entered::Guest));
     assert!(core.vmx.monitor_trap_pending);
+}
+
+#[test]
+fn a_control_that_guest_checks_depend_on_makes_them_run_again() {
+    let mut core = good(protected);
+    assert!(core.vmresume().is_ok());
+    toggle(&mut core, Field::SecondaryControls, secondary::UNRESTRICTED_GUEST.into());
+    assert!(matches!(core.vmresume(), Err(EntryFailure::Exit { reason: ExitReason::EntryFailureGuestState, .. })));
+    assert!(core.vmresume().is_err(), "the failure does not make the state pass");
 }

@@ -18,14 +18,19 @@ impl Dirty {
     pub const PDPTES: Self = Self(1 << 7);
     /// CR0, CR4 or EFER: permissions in the fast look-up must be derived again.
     pub const PERMISSIONS: Self = Self(1 << 12);
+    /// CR0, CR3, CR4, PDPTEs, VPID or EPTP: the translation context must be selected again.
+    pub const TRANSLATION: Self = Self(1 << 13);
     // Fields with bits set for which the processor has no place: the VMCS has the value, and VM-entry will fail.
     pub const RFLAGS: Self = Self(1 << 8);
     pub const GDTR_LIMIT: Self = Self(1 << 9);
     pub const IDTR_LIMIT: Self = Self(1 << 10);
     pub const INTERRUPTIBILITY: Self = Self(1 << 11);
-    pub const ALL: Self = Self(0x10ff);
+    pub const ALL: Self = Self(0x30ff);
     const CHECKED_BY_GUEST_CHECKS: u32 =
         Self::REGISTERS.0 | Self::SEGMENTS.0 | Self::LINK_POINTER.0 | Self::PDPTES.0;
+
+    /// Everything that guest-state checks look at.
+    pub const GUEST: Self = Self(Self::CHECKED_BY_GUEST_CHECKS);
 
     #[inline(always)]
     #[must_use]

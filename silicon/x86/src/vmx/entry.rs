@@ -93,8 +93,9 @@ impl Core {
         if dirty.any(Dirty::DECODE) {
             self.decode_controls();
         }
-        let all = dirty.any(Dirty::CONTROLS);
-        if let Err(violation) = self.check_guest(information, all) {
+        // Decoding adds what the changed controls imply.
+        let dirty = self.vmx.dirty;
+        if let Err(violation) = self.check_guest(information) {
             return Err(self.fail_entry(ExitReason::EntryFailureGuestState, violation));
         }
         self.load_guest_state(dirty);
@@ -149,9 +150,15 @@ impl Core {
 
     /// Derives [`Controls`] from the VMCS, and finds the intercept bitmaps.
     fn decode_controls(&mut self) {
-        let before = self.vmx.controls.exit;
-        let vmcs = self.vmcs();
-        let controls = Controls::decode(vmcs);
+        let old = self.vmx.controls;
+        let before = old.exit;
+        let controls = Controls::decode(self.vmcs());
+        if (old.secondary, old.entry) != (controls.secondary, controls.entry) {
+            self.vmx.dirty.set(Dirty::GUEST.with(Dirty::MODE));
+        }
+        if (old.vpid, old.eptp) != (controls.vpid, controls.eptp) {
+            self.vmx.dirty.set(Dirty::TRANSLATION);
+        }
         // Where a VM-exit no longer saves a field, the VMCS keeps the value of the last VM-exit that did.
         let unsaved = before & !controls.exit;
         let (dr7, debugctl, pat, efer) = (self.dr[7], self.msrs.debugctl, self.msrs.pat, self.efer);
@@ -190,7 +197,7 @@ impl Core {
             // No invalidation, but what CR0.WP, CR4.SMEP, CR4.SMAP and EFER.NXE permit must be derived again.
             self.tlb_controls_written(cr0::WP, 0);
         }
-        if c.vpid == 0 || dirty.any(Dirty::MODE.with(Dirty::CONTROLS)) {
+        if c.vpid == 0 || dirty.any(Dirty::TRANSLATION) {
             self.tlb_world_switch();
         }
     }

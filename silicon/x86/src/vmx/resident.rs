@@ -70,7 +70,7 @@ impl Core {
     #[inline]
     pub(super) fn set_resident(&mut self, field: Field, value: u64) -> Dirty {
         const CONTROL_REGISTERS: Dirty =
-            Dirty::REGISTERS.with(Dirty::SEGMENTS).with(Dirty::PDPTES).with(Dirty::MODE).with(Dirty::PERMISSIONS);
+            Dirty::REGISTERS.with(Dirty::SEGMENTS).with(Dirty::PDPTES).with(Dirty::MODE).with(Dirty::PERMISSIONS).with(Dirty::TRANSLATION);
         const SEGMENTS: Dirty = Dirty::SEGMENTS.with(Dirty::MODE);
         match field {
             Field::GuestRip => self.rip = value,
@@ -88,7 +88,7 @@ impl Core {
             }
             Field::GuestCr3 => {
                 self.cr3 = value;
-                return Dirty::REGISTERS.with(Dirty::PDPTES).with(Dirty::MODE);
+                return Dirty::REGISTERS.with(Dirty::PDPTES).with(Dirty::TRANSLATION);
             }
             Field::GuestCr4 => {
                 self.cr4 = value;
@@ -165,7 +165,7 @@ impl Core {
 
     fn set_pdpte(&mut self, index: usize, value: u64) -> Dirty {
         self.vmx.pdptes[index] = value;
-        Dirty::PDPTES.with(Dirty::MODE)
+        Dirty::PDPTES.with(Dirty::TRANSLATION)
     }
 
     /// Guest interruptibility state of the processor.
