@@ -37,6 +37,11 @@ pub mod dr7 {
     pub const FIXED: u64 = 1 << 10;
 }
 
+/// Bits of the guest pending debug exceptions that DR6 does not have ("Guest Non-Register State").
+mod pending {
+    pub const ENABLED_BREAKPOINT: u64 = 1 << 12;
+}
+
 /// Sets DR6 as a delivered #DB does, and clears DR7.GD.
 pub(super) fn report(core: &mut Core, bits: u64) {
     core.dr[6] = (core.dr[6] & !dr6::BREAKPOINTS) | bits | dr6::FIXED;
@@ -51,11 +56,11 @@ impl Core {
         self.rflags_rest & rflags::TF != 0 || self.dr[7] & dr7::ENABLES != 0 || self.pending_debug()
     }
 
-    /// Whether a debug trap waits.
+    /// Whether a debug trap waits ([`crate::vmx::Vmx::pending_debug`]).
     #[inline]
     #[must_use]
     pub fn pending_debug(&self) -> bool {
-        self.events.pending_debug != 0
+        self.vmx.pending_debug & (pending::ENABLED_BREAKPOINT | dr6::BS) != 0
     }
 
     /// Looks for an enabled instruction breakpoint at [`Core::rip`].
@@ -94,7 +99,7 @@ impl Core {
             self.rflags_rest &= !rflags::RF;
         }
         if before & rflags::TF != 0 && !no_step && !self.events.mov_ss_shadow {
-            self.events.pending_debug |= dr6::BS;
+            self.vmx.pending_debug |= dr6::BS;
         }
     }
 
@@ -103,11 +108,12 @@ impl Core {
     /// # Errors
     /// [`Leave::Exit`] as for [`Core::deliver_fault`].
     pub fn deliver_debug_trap(&mut self) -> Result<(), Leave> {
-        let bits = std::mem::take(&mut self.events.pending_debug);
-        if bits == 0 {
+        if !self.pending_debug() {
             return Ok(());
         }
-        self.fault = Fault { vector: vector::DB, error_code: None, address: bits };
+        let bits = std::mem::take(&mut self.vmx.pending_debug);
+        let address = bits & (dr6::BREAKPOINTS | dr6::BS);
+        self.fault = Fault { vector: vector::DB, error_code: None, address };
         self.deliver_fault()
     }
 }

@@ -35,8 +35,6 @@ pub struct Events {
     pub attention: bool,
     /// An interrupt of the host waits at the pins of the processor.
     pub external_pending: bool,
-    /// DR6 bits of debug traps that wait for the end of the instruction ([`Core::deliver_debug_trap`]).
-    pub pending_debug: u64,
     /// The instruction that just completed takes no single-step trap although TF was set when it began (INT n, SYSCALL).
     pub no_step: bool,
     /// The software interrupt or exception whose delivery raised [`Core::fault`], for [`Core::deliver_fault`].

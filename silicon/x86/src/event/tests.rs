@@ -15,7 +15,7 @@ const IDT: u64 = 0x2000;
 const TSS: u64 = 0x4000;
 const HANDLER: u64 = 0x5000;
 /// Top of the ring-0 stack of the TSS.
-const RING0: u64 = 0x7000;
+const RING0: u64 = 0x7100;
 /// Top of the first stack of the interrupt stack table.
 const IST1: u64 = 0x9008;
 

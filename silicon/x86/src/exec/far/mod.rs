@@ -9,5 +9,7 @@ pub mod syscall;
 pub mod sysenter;
 mod task;
 mod target;
+#[cfg(test)]
+mod tests;
 
 pub use task::{TaskSwitch, task_switch};

@@ -7,3 +7,5 @@ pub mod moves;
 pub mod query;
 pub mod stack;
 pub mod tables;
+#[cfg(test)]
+mod tests;

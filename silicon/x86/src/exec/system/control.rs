@@ -7,7 +7,6 @@ use x86_defs::vmx::controls::primary;
 
 use super::control_checks::{check_cr0, check_cr3, check_cr4, commit_cr0, commit_cr4};
 use super::exits::privileged;
-use super::tpr;
 use crate::exec::segment::tables::user_mode_prevented;
 use crate::mem::AccessKind;
 use crate::mem::Keep;
@@ -128,8 +127,8 @@ pub fn from_cr8(core: &mut Core, op: &Op) -> Done {
     if controls & primary::CR8_STORE_EXITING != 0 {
         return Err(exit(core, op, 8, FROM_CR, op.a));
     }
-    let value = tpr::read(core);
-    destination(core, op, value);
+    // Neither exit nor TPR shadow: the register of a local APIC that the modelled processor does not have.
+    destination(core, op, 0);
     Ok(())
 }
 
@@ -144,7 +143,7 @@ pub fn to_cr8(core: &mut Core, op: &Op) -> Done {
     if value & !0xf != 0 {
         return Err(core.gp0());
     }
-    tpr::write(core, op, value as u8)
+    Err(Leave::End)
 }
 
 /// CLTS.

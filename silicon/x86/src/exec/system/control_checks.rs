@@ -5,6 +5,7 @@ use x86_defs::segment::{index, rights};
 use x86_defs::vmx::controls::secondary;
 
 use crate::exec::segment::descriptor::system_type;
+use crate::vmx::capability::{CR4_FIXED0, cr4_fixed1};
 use crate::{Core, Leave};
 
 const CR0_DEFINED: u64 = cr0::PE
@@ -18,25 +19,6 @@ const CR0_DEFINED: u64 = cr0::PE
     | cr0::NW
     | cr0::CD
     | cr0::PG;
-
-/// Bits of CR4 that the modelled processor has.
-const CR4_SUPPORTED: u64 = cr4::VME
-    | cr4::PVI
-    | cr4::TSD
-    | cr4::DE
-    | cr4::PSE
-    | cr4::PAE
-    | cr4::MCE
-    | cr4::PGE
-    | cr4::PCE
-    | cr4::OSFXSR
-    | cr4::OSXMMEXCPT
-    | cr4::UMIP
-    | cr4::VMXE
-    | cr4::FSGSBASE
-    | cr4::PCIDE
-    | cr4::SMEP
-    | cr4::SMAP;
 
 /// The value that CR0 takes when `new` is written to it.
 pub(super) fn check_cr0(core: &mut Core, new: u64) -> Result<u64, Leave> {
@@ -106,9 +88,10 @@ pub(super) fn check_cr3(core: &mut Core, value: u64) -> Result<bool, Leave> {
 pub(super) fn check_cr4(core: &mut Core, new: u64) -> Result<(), Leave> {
     let changed = new ^ core.cr4;
     let ia32e = core.efer & efer::LMA != 0;
-    let bad = changed & new & !CR4_SUPPORTED != 0
-        // Fixed in VMX operation.
-        || changed & cr4::VMXE != 0
+    let supported = cr4_fixed1(&core.model);
+    let bad = changed & new & !supported != 0
+        // Fixed to 1 in VMX operation.
+        || core.cr4 & !new & CR4_FIXED0 != 0
         || (ia32e && changed & (cr4::PAE | cr4::LA57) != 0)
         || (changed & new & cr4::PCIDE != 0 && (!ia32e || core.cr3 & 0xfff != 0));
     if bad { Err(core.gp0()) } else { Ok(()) }

@@ -1,5 +1,6 @@
 //! CLI, STI, CLAC, STAC.
 
+use x86_defs::control::cr4;
 use x86_defs::rflags;
 
 use crate::core::mode::Operating;
@@ -15,8 +16,9 @@ fn may_change_if(core: &mut Core) -> Result<(), Leave> {
 pub fn cli(core: &mut Core, op: &Op) -> Done {
     let _ = op;
     may_change_if(core)?;
+    // Nothing can become deliverable by it, so the block goes on.
     core.rflags_rest &= !rflags::IF;
-    Err(Leave::End)
+    Ok(())
 }
 
 /// STI.
@@ -36,7 +38,9 @@ fn set_ac(core: &mut Core, set: u64) -> Done {
         return Err(core.ud());
     }
     core.rflags_rest = (core.rflags_rest & !rflags::AC) | set;
-    core.update_mode();
+    // All that follows from AC at CPL 0; kernels do this around every access to user memory.
+    core.mode.privilege = if set == 0 && core.cr4 & cr4::SMAP != 0 { 1 } else { 2 };
+    core.mmu.set_privilege(core.mode.privilege);
     Ok(())
 }
 
