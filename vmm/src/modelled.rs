@@ -7,7 +7,7 @@ use kvm_bindings::{kvm_regs, kvm_sregs};
 use vm_memory::{GuestMemoryBackend, GuestMemoryRegion, MemoryRegionAddress};
 
 use crate::memory::GuestRam;
-use crate::report::{Counts, ExitCount, InterruptCount, MsrCount, TlbCounts, VcpuCounts};
+use crate::report::{Counts, ExitCount, InterruptCount, MsrCount, VcpuCounts};
 use crate::trace::TraceRecord;
 use crate::vm::{Kicker, LineLevel, MachineVm, TraceSink, VcpuExit, VmError};
 
