@@ -142,9 +142,7 @@ impl MachineVm for ModelledVm {
             tlb.walks += walks + of.assist_walks;
             tlb.walk_references += of.guest_references + of.ept_references;
             tlb.flushes += of.flushes;
-            counts
-                .vcpus
-                .push(VcpuCounts { instructions: vcpu.instructions, modelled_cycles: vcpu.cycles });
+            counts.vcpus.push(VcpuCounts { instructions: vcpu.instructions, modelled_cycles: vcpu.cycles });
         }
         counts.exits.sort_by_key(|exit| exit.reason);
         counts.msrs.sort_by_key(|msr| msr.msr);
