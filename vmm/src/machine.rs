@@ -7,8 +7,8 @@ use crate::acpi::{self, Platform, VirtioWindow};
 use crate::boot::{self, BootError, BootSource, Loaded};
 use crate::devices::virtio::{Block, DirtyRanges, MmioTransport};
 use crate::devices::{
-    Bus, BusError, COM1, Clock, Com1, DEBUG_EXIT_PORT, DebugExit, I8042, IrqLines, PowerRequest, PowerSwitch,
-    RTC_PORT, ResetPort, Rtc, SleepControl, SystemController, VIRTIO_FIRST_GSI, VIRTIO_MAX,
+    Bus, BusError, COM1, Clock, Com1, DEBUG_EXIT_PORT, DebugExit, I8042, IrqLines, PowerRequest, PowerSwitch, RTC_PORT,
+    ResetPort, Rtc, SleepControl, SystemController, VIRTIO_FIRST_GSI, VIRTIO_MAX,
 };
 use crate::memory::{GuestRam, MemoryError, VIRTIO_MMIO_SIZE, VIRTIO_MMIO_START};
 use crate::vm::{MachineVm, VcpuExit, VmError};
@@ -71,7 +71,11 @@ impl std::fmt::Display for Ending {
             Ending::PowerOff => write!(f, "the guest powered off"),
             Ending::Reset => write!(f, "the guest asked for a reset; start it again if that was meant"),
             Ending::DebugExit(code) => {
-                write!(f, "the guest left through port {DEBUG_EXIT_PORT:#x} with code {code:#x} (exit status {})", self.exit_code())
+                write!(
+                    f,
+                    "the guest left through port {DEBUG_EXIT_PORT:#x} with code {code:#x} (exit status {})",
+                    self.exit_code()
+                )
             }
             Ending::TripleFault { vcpu, rip, cr2, cr3 } => write!(
                 f,

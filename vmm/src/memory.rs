@@ -38,7 +38,9 @@ const PAGE: u64 = 4096;
 pub enum MemoryError {
     #[error("{asked} bytes of guest memory are fewer than the machine needs; give it at least {MIN_RAM} (--memory 2M)")]
     TooSmall { asked: u64 },
-    #[error("{asked} bytes of guest memory are more than the machine can have; give it at most {MAX_RAM} (--memory 64G)")]
+    #[error(
+        "{asked} bytes of guest memory are more than the machine can have; give it at most {MAX_RAM} (--memory 64G)"
+    )]
     TooLarge { asked: u64 },
     #[error("guest memory has whole pages only: {asked} is not a multiple of {PAGE}")]
     NotPages { asked: u64 },
@@ -133,11 +135,7 @@ impl GuestRam {
         let ram = |start, end: u64| MapRange { start, size: end - start, kind: RangeKind::Ram };
         let mut map = vec![
             ram(0, CONVENTIONAL_END),
-            MapRange {
-                start: CONVENTIONAL_END,
-                size: EXTENDED_START - CONVENTIONAL_END,
-                kind: RangeKind::Reserved,
-            },
+            MapRange { start: CONVENTIONAL_END, size: EXTENDED_START - CONVENTIONAL_END, kind: RangeKind::Reserved },
             ram(EXTENDED_START, self.low_end()),
         ];
         if self.size > LOW_RAM_END {
@@ -155,10 +153,7 @@ mod tests {
     fn ram_above_3_gib_goes_on_at_4_gib() {
         let ram = GuestRam::new(LOW_RAM_END + (1 << 20)).unwrap();
         assert_eq!(ram.regions().collect::<Vec<_>>(), [(0, LOW_RAM_END), (HIGH_RAM_START, 1 << 20)]);
-        assert_eq!(
-            ram.map().last(),
-            Some(&MapRange { start: HIGH_RAM_START, size: 1 << 20, kind: RangeKind::Ram })
-        );
+        assert_eq!(ram.map().last(), Some(&MapRange { start: HIGH_RAM_START, size: 1 << 20, kind: RangeKind::Ram }));
     }
 
     #[test]

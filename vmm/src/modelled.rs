@@ -6,8 +6,9 @@ use hypervisor::{Level, MemoryFlags, Vm, VmConfig};
 use kvm_bindings::{kvm_regs, kvm_sregs};
 use vm_memory::{GuestMemoryBackend, GuestMemoryRegion, MemoryRegionAddress};
 
+use crate::explain;
 use crate::memory::GuestRam;
-use crate::report::{Counts, ExitCount, InterruptCount, MsrCount, TlbCounts, VcpuCounts};
+use crate::report::{Counts, ExitCount, InterruptCount, MsrCount, VcpuCounts};
 use crate::trace::TraceRecord;
 use crate::vm::{Kicker, LineLevel, MachineVm, TraceSink, VcpuExit, VmError};
 
@@ -116,9 +117,10 @@ impl MachineVm for ModelledVm {
         for vcpu in self.vm.statistics().vcpus {
             for (reason, count) in vcpu.exits {
                 let number = reason as u16;
+                let name = explain::exit_name(number).unwrap_or(reason.name());
                 match counts.exits.iter_mut().find(|exit| exit.reason == number) {
                     Some(exit) => exit.count += count,
-                    None => counts.exits.push(ExitCount { reason: number, name: reason.name().into(), count }),
+                    None => counts.exits.push(ExitCount { reason: number, name: name.into(), count }),
                 }
             }
             for (msr, reads) in vcpu.msr_reads {
@@ -140,9 +142,7 @@ impl MachineVm for ModelledVm {
             tlb.walks += walks + of.assist_walks;
             tlb.walk_references += of.guest_references + of.ept_references;
             tlb.flushes += of.flushes;
-            counts
-                .vcpus
-                .push(VcpuCounts { instructions: vcpu.instructions, modelled_cycles: vcpu.cycles });
+            counts.vcpus.push(VcpuCounts { instructions: vcpu.instructions, modelled_cycles: vcpu.cycles });
         }
         counts.exits.sort_by_key(|exit| exit.reason);
         counts.msrs.sort_by_key(|msr| msr.msr);
@@ -160,7 +160,7 @@ impl MachineVm for ModelledVm {
                 vcpu: record.vcpu,
                 guest_time_ns: record.guest_time_ns,
                 reason: record.reason as u16,
-                reason_name: record.reason.name(),
+                reason_name: explain::exit_name(record.reason as u16).unwrap_or(record.reason.name()),
                 qualification: record.qualification,
                 rip: record.rip,
             });

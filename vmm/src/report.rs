@@ -197,7 +197,7 @@ fn vector_class(vector: u8) -> &'static str {
 
 fn table(header: &[&str], right: &[usize]) -> Table {
     let mut table = Table::new();
-    table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY).set_header(header.to_vec());
+    table.load_style(comfy_table::presets::UTF8_BORDERS_ONLY).set_header(header.to_vec());
     for &index in right {
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(CellAlignment::Right);

@@ -92,8 +92,7 @@ mod tests {
             }
         }
         let mut writer = TraceWriter::new(Full(60)).unwrap();
-        let record =
-            TraceRecord { vcpu: 0, guest_time_ns: 0, reason: 0, reason_name: "", qualification: 0, rip: 0 };
+        let record = TraceRecord { vcpu: 0, guest_time_ns: 0, reason: 0, reason_name: "", qualification: 0, rip: 0 };
         writer.record(&record);
         writer.record(&record);
         assert_eq!(writer.finish().unwrap_err().kind(), io::ErrorKind::StorageFull);

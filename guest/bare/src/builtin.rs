@@ -48,10 +48,7 @@ fn body(a: &mut CodeAssembler) -> Result<(), crate::AsmError> {
     exit(a, FAILURE_CODE)
 }
 
-fn check_long_mode(
-    a: &mut CodeAssembler,
-    failed: iced_x86::code_asm::CodeLabel,
-) -> Result<(), crate::AsmError> {
+fn check_long_mode(a: &mut CodeAssembler, failed: iced_x86::code_asm::CodeLabel) -> Result<(), crate::AsmError> {
     a.mov(rax, cr0)?;
     a.bt(rax, 31u32)?;
     a.jnc(failed)?;

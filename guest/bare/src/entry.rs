@@ -55,10 +55,7 @@ const CR4_PAE: i32 = 1 << 5;
 
 /// Assembles a case: `body` is emitted where its mode starts it. The case ends itself, most often by
 /// [`crate::console::exit`]; behind it the processor halts.
-pub fn case(
-    mode: Mode,
-    body: impl FnOnce(&mut CodeAssembler) -> Result<(), AsmError>,
-) -> Result<Vec<u8>, AsmError> {
+pub fn case(mode: Mode, body: impl FnOnce(&mut CodeAssembler) -> Result<(), AsmError>) -> Result<Vec<u8>, AsmError> {
     let (bits, address) = match mode {
         Mode::Real16 => (16, REAL_CODE),
         Mode::Protected32 => (32, CODE),

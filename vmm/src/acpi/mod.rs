@@ -11,7 +11,7 @@ use acpi_tables::{Aml, facs::FACS, rsdp::Rsdp, xsdt::XSDT};
 
 use crate::memory::{ACPI_END, ACPI_START, GuestRam, MemoryError};
 
-pub use fadt::{PM1A_CONTROL, PM1A_EVENT, PM_TIMER, RESET_PORT, RESET_VALUE, SCI_GSI, SLEEP_TYPE_S5};
+pub use fadt::{PM_TIMER, PM1A_CONTROL, PM1A_EVENT, RESET_PORT, RESET_VALUE, SCI_GSI, SLEEP_TYPE_S5};
 
 const OEM_ID: [u8; 6] = *b"GLASSV";
 const OEM_TABLE_ID: [u8; 8] = *b"GLASSVIS";

@@ -30,8 +30,7 @@ pub fn is_one(kernel: &[u8]) -> bool {
 pub fn load(ram: &GuestRam, source: &BootSource<'_>) -> Result<Loaded, BootError> {
     let kernel = source.kernel;
     let actual = kernel.len() as u64;
-    let truncated =
-        |what, expected| BootError::Truncated { path: source.path(), what, expected, actual };
+    let truncated = |what, expected| BootError::Truncated { path: source.path(), what, expected, actual };
     if actual < HEADER_END {
         return Err(truncated("its setup header", HEADER_END));
     }
@@ -100,8 +99,7 @@ pub fn load(ram: &GuestRam, source: &BootSource<'_>) -> Result<Loaded, BootError
         0 => 0x37ff_ffff,
         max => u64::from(max),
     };
-    let initrd =
-        source.initrd.map(|initrd| placement::place_initrd(ram, initrd, kernel_end, highest)).transpose()?;
+    let initrd = source.initrd.map(|initrd| placement::place_initrd(ram, initrd, kernel_end, highest)).transpose()?;
     let entry = linux::write_boot_params(ram, source, header, initrd, EXTENDED_START + ENTRY_64)?;
     Ok(Loaded { protocol: Protocol::BzImage, entry, kernel_end, initrd })
 }

@@ -120,7 +120,8 @@ pub fn load(ram: &GuestRam, source: &BootSource<'_>) -> Result<Loaded, BootError
         .map(|initrd| placement::place_initrd(ram, initrd, kernel_end, u64::from(u32::MAX)))
         .transpose()?;
     let within = |address: u64| (EXTENDED_START..kernel_end).contains(&address);
-    let outside = |what: &str, address: u64| source.damaged(format!("its {what} {address:#x} is outside of the kernel"));
+    let outside =
+        |what: &str, address: u64| source.damaged(format!("its {what} {address:#x} is outside of the kernel"));
     if let PvhBootCapability::PvhEntryPresent(address) = result.pvh_boot_cap {
         if !within(address.0) {
             return Err(outside("PVH entry", address.0));

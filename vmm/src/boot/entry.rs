@@ -50,8 +50,7 @@ impl Entry {
         let code = segment(CODE_SELECTOR, SegmentKind::Code(self.mode));
         let data = segment(DATA_SELECTOR, SegmentKind::Data);
         let task = segment(TASK_SELECTOR, SegmentKind::Task);
-        for (index, entry) in [0, 0, descriptor(&code), descriptor(&data), descriptor(&task), 0].iter().enumerate()
-        {
+        for (index, entry) in [0, 0, descriptor(&code), descriptor(&data), descriptor(&task), 0].iter().enumerate() {
             ram.write(layout::GDT + index as u64 * 8, &u64::to_le_bytes(*entry))?;
         }
         if self.mode == EntryMode::Long64 {
@@ -124,10 +123,8 @@ fn descriptor(segment: &kvm_segment) -> u64 {
         | u64::from(segment.s) << 4
         | u64::from(segment.dpl) << 5
         | u64::from(segment.present) << 7;
-    let flags = u64::from(segment.avl)
-        | u64::from(segment.l) << 1
-        | u64::from(segment.db) << 2
-        | u64::from(segment.g) << 3;
+    let flags =
+        u64::from(segment.avl) | u64::from(segment.l) << 1 | u64::from(segment.db) << 2 | u64::from(segment.g) << 3;
     (limit & 0xffff)
         | (segment.base & 0xff_ffff) << 16
         | access << 40

@@ -14,7 +14,9 @@ pub enum BootError {
     Read { what: &'static str, path: String, source: std::io::Error },
     #[error("{path}: not a kernel that can be booted: it looks like {looks_like}; {advice}")]
     Foreign { path: String, looks_like: String, advice: &'static str },
-    #[error("{path}: the kernel image is cut short: {what} ends at byte {expected} but the file has {actual}; copy it again")]
+    #[error(
+        "{path}: the kernel image is cut short: {what} ends at byte {expected} but the file has {actual}; copy it again"
+    )]
     Truncated { path: String, what: &'static str, expected: u64, actual: u64 },
     #[error("{path}: the kernel image is damaged: {what}; copy or build it again")]
     Damaged { path: String, what: String },
@@ -25,14 +27,18 @@ pub enum BootError {
         have_mib = mib(*have), need_mib = mib(*need)
     )]
     TooLittleMemory { path: String, what: &'static str, start: u64, end: u64, have: u64, need: u64 },
-    #[error("{path}: {what} at {start:#x}..{end:#x} overlaps the area where the machine keeps {other}; link the kernel elsewhere (1 MiB and above is free)")]
+    #[error(
+        "{path}: {what} at {start:#x}..{end:#x} overlaps the area where the machine keeps {other}; link the kernel elsewhere (1 MiB and above is free)"
+    )]
     Overlap { path: String, what: &'static str, start: u64, end: u64, other: &'static str },
     #[error(
         "{path}: the initrd of {size} bytes does not fit between the kernel's end at {kernel_end:#x} and {limit:#x}; --memory {need_mib}M or more would do",
         need_mib = mib(*need)
     )]
     InitrdTooLarge { path: String, size: u64, kernel_end: u64, limit: u64, need: u64 },
-    #[error("{path}: the initrd of {size} bytes cannot fit with any amount of memory: this kernel takes it between {kernel_end:#x} and {limit:#x} only; make it smaller")]
+    #[error(
+        "{path}: the initrd of {size} bytes cannot fit with any amount of memory: this kernel takes it between {kernel_end:#x} and {limit:#x} only; make it smaller"
+    )]
     InitrdNeverFits { path: String, size: u64, kernel_end: u64, limit: u64 },
     #[error("{path}: the initrd is empty; leave --initrd away or give one with content")]
     InitrdEmpty { path: String },

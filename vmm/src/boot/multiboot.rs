@@ -87,11 +87,8 @@ pub fn load(ram: &GuestRam, source: &BootSource<'_>) -> Result<Loaded, BootError
             "its multiboot header asks for features {unknown:#x} (bit 2 is a video mode); build it without"
         )));
     }
-    let (pieces, entry) = if header.flags & FLAG_ADDRESSES != 0 {
-        flat_pieces(source, header)?
-    } else {
-        elf_pieces(source)?
-    };
+    let (pieces, entry) =
+        if header.flags & FLAG_ADDRESSES != 0 { flat_pieces(source, header)? } else { elf_pieces(source)? };
     let mut kernel_end = EXTENDED_START;
     for piece in &pieces {
         kernel_end = kernel_end.max(load_piece(ram, source, piece)?);
@@ -99,10 +96,7 @@ pub fn load(ram: &GuestRam, source: &BootSource<'_>) -> Result<Loaded, BootError
     if !ram.contains(entry, 1) {
         return Err(source.damaged(format!("its entry {entry:#x} is outside of guest memory")));
     }
-    let initrd = source
-        .initrd
-        .map(|initrd| place_initrd(ram, initrd, kernel_end, u64::from(u32::MAX)))
-        .transpose()?;
+    let initrd = source.initrd.map(|initrd| place_initrd(ram, initrd, kernel_end, u64::from(u32::MAX))).transpose()?;
     write_info(ram, source, initrd)?;
     let mut entry = Entry::at(EntryMode::Protected32, entry);
     entry.regs.rax = LOADER_MAGIC;
@@ -120,8 +114,7 @@ fn flat_pieces(source: &BootSource<'_>, header: Header) -> Result<(Vec<Piece>, u
             actual: source.kernel.len() as u64,
         })
     };
-    let (header_address, start, load_end, bss_end, entry) =
-        (field(0)?, field(1)?, field(2)?, field(3)?, field(4)?);
+    let (header_address, start, load_end, bss_end, entry) = (field(0)?, field(1)?, field(2)?, field(3)?, field(4)?);
     let length = source.kernel.len() as u64;
     let file_start = header_address
         .checked_sub(start)
@@ -129,9 +122,7 @@ fn flat_pieces(source: &BootSource<'_>, header: Header) -> Result<(Vec<Piece>, u
         .ok_or_else(|| source.damaged("its multiboot addresses contradict each other"))?;
     let file_size = match load_end {
         0 => length - file_start,
-        end => end
-            .checked_sub(start)
-            .ok_or_else(|| source.damaged("its multiboot load area ends before it starts"))?,
+        end => end.checked_sub(start).ok_or_else(|| source.damaged("its multiboot load area ends before it starts"))?,
     };
     let memory_size = file_size.max(bss_end.saturating_sub(start));
     Ok((vec![Piece { file_start, file_size, start, memory_size }], entry))
@@ -139,12 +130,8 @@ fn flat_pieces(source: &BootSource<'_>, header: Header) -> Result<(Vec<Piece>, u
 
 fn elf_pieces(source: &BootSource<'_>) -> Result<(Vec<Piece>, u64), BootError> {
     let kernel = source.kernel;
-    let truncated = |what, expected| BootError::Truncated {
-        path: source.path(),
-        what,
-        expected,
-        actual: kernel.len() as u64,
-    };
+    let truncated =
+        |what, expected| BootError::Truncated { path: source.path(), what, expected, actual: kernel.len() as u64 };
     let header_end = || truncated("its ELF header", ELF_HEADER);
     let is_elf32_386 =
         kernel.starts_with(b"\x7fELF\x01\x01") && u16_at(kernel, 18).ok_or_else(header_end)? == MACHINE_386;
@@ -165,8 +152,7 @@ fn elf_pieces(source: &BootSource<'_>) -> Result<(Vec<Piece>, u64), BootError> {
     for index in 0..count {
         let at = table + index * ELF_SEGMENT;
         let field = |n: u64| {
-            u32_at(kernel, at + n * 4)
-                .ok_or_else(|| truncated("its program header table", table + count * ELF_SEGMENT))
+            u32_at(kernel, at + n * 4).ok_or_else(|| truncated("its program header table", table + count * ELF_SEGMENT))
         };
         if field(0)? == PT_LOAD {
             pieces.push(Piece {

@@ -17,12 +17,7 @@ pub fn write_start_info(
     initrd: Option<PlacedInitrd>,
     entry_rip: u64,
 ) -> Result<Entry, BootError> {
-    placement::place_command_line(
-        ram,
-        source.command_line,
-        layout::COMMAND_LINE,
-        linux::DEFAULT_COMMAND_LINE_MAX,
-    )?;
+    placement::place_command_line(ram, source.command_line, layout::COMMAND_LINE, linux::DEFAULT_COMMAND_LINE_MAX)?;
     let map: Vec<_> = ram
         .map()
         .iter()

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 
 use super::backend::{Backend, DEFAULT_CPU, TimeMode, VmConfig};
+use super::fail;
 use super::progress::Progress;
 use super::session::{EscapeKey, Outcome, Session, StopFlags};
 use super::values::Size;
-use super::fail;
 use crate::boot::{BootError, BootSource, Initrd};
 use crate::console::{InputThread, RawTerminal};
 use crate::devices::virtio::Block;
@@ -213,10 +213,7 @@ impl Prepared {
 
 type VmSession = Session<Box<dyn MachineVm>>;
 
-fn open_session(
-    args: &BootArgs,
-    machine: Machine<Box<dyn MachineVm>>,
-) -> io::Result<(VmSession, Option<RawTerminal>)> {
+fn open_session(args: &BootArgs, machine: Machine<Box<dyn MachineVm>>) -> io::Result<(VmSession, Option<RawTerminal>)> {
     let kicker = machine.vm().kicker();
     let stop = StopFlags::default();
     stop.watch_signals(kicker.clone())?;

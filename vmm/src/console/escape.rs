@@ -67,11 +67,7 @@ mod tests {
         assert_eq!(filter.feed(b"ab\x1d"), [Typed::ForGuest(b"ab".to_vec())]);
         assert_eq!(
             filter.feed(b"scd\x1dq"),
-            [
-                Typed::Command(Command::Statistics),
-                Typed::ForGuest(b"cd".to_vec()),
-                Typed::Command(Command::Quit)
-            ]
+            [Typed::Command(Command::Statistics), Typed::ForGuest(b"cd".to_vec()), Typed::Command(Command::Quit)]
         );
     }
 

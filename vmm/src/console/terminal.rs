@@ -38,9 +38,8 @@ impl RawTerminal {
         *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(modes.clone());
         let mut raw = modes;
         raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN);
-        raw.input_modes.remove(
-            InputModes::IXON | InputModes::ICRNL | InputModes::INLCR | InputModes::IGNCR | InputModes::ISTRIP,
-        );
+        raw.input_modes
+            .remove(InputModes::IXON | InputModes::ICRNL | InputModes::INLCR | InputModes::IGNCR | InputModes::ISTRIP);
         let guard = Self(());
         tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
         Ok(Some(guard))

@@ -77,6 +77,11 @@ pub fn msr_name(msr: u32) -> Option<&'static str> {
     find(Kind::Msr, msr).map(|entry| entry.name)
 }
 
+/// The name of an exit reason, as [`explain`] takes it.
+pub fn exit_name(reason: u16) -> Option<&'static str> {
+    find(Kind::ExitReason, reason.into()).map(|entry| entry.name)
+}
+
 fn parse_number(text: &str) -> Option<u32> {
     let lower = text.to_ascii_lowercase().replace('_', "");
     match lower.strip_prefix("0x") {

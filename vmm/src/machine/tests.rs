@@ -143,8 +143,7 @@ fn a_disk_is_found_in_its_window() {
 fn booting_sets_the_first_processor_and_leaves_the_tables_to_be_found() {
     let mut machine = machine([], 2);
     let kernel = guest_bare::builtin_guest();
-    let source =
-        BootSource { kernel_path: "built-in", kernel: &kernel, initrd: None, command_line: "", rsdp: 0 };
+    let source = BootSource { kernel_path: "built-in", kernel: &kernel, initrd: None, command_line: "", rsdp: 0 };
     let loaded = machine.boot(&source).unwrap();
     let (regs, sregs) = machine.vm().vcpus[0];
     assert_eq!((regs.rip, regs.rax), (loaded.entry.regs.rip, 0x2bad_b002));

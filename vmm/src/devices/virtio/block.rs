@@ -19,7 +19,9 @@ pub enum DiskError {
     Open { path: String, source: std::io::Error },
     #[error("{path}: is {what}, not a disk image; give a raw image file or a block device")]
     NotADisk { path: String, what: &'static str },
-    #[error("{path}: the disk has {size} bytes, less than one sector of {SECTOR}; make it larger (truncate -s 1M {path})")]
+    #[error(
+        "{path}: the disk has {size} bytes, less than one sector of {SECTOR}; make it larger (truncate -s 1M {path})"
+    )]
     TooSmall { path: String, size: u64 },
 }
 

@@ -3,8 +3,8 @@
 use std::ops::Deref;
 
 use virtio_bindings::virtio_blk::{
-    VIRTIO_BLK_S_IOERR, VIRTIO_BLK_S_OK, VIRTIO_BLK_S_UNSUPP, VIRTIO_BLK_T_FLUSH, VIRTIO_BLK_T_GET_ID,
-    VIRTIO_BLK_T_IN, VIRTIO_BLK_T_OUT,
+    VIRTIO_BLK_S_IOERR, VIRTIO_BLK_S_OK, VIRTIO_BLK_S_UNSUPP, VIRTIO_BLK_T_FLUSH, VIRTIO_BLK_T_GET_ID, VIRTIO_BLK_T_IN,
+    VIRTIO_BLK_T_OUT,
 };
 use virtio_queue::DescriptorChain;
 use virtio_queue::desc::split::Descriptor;
@@ -150,12 +150,7 @@ fn read(
     Ok(written)
 }
 
-fn write(
-    block: &Block,
-    memory: &GuestMemoryMmap,
-    sector: u64,
-    pieces: &[(GuestAddress, u64)],
-) -> Result<(), Failure> {
+fn write(block: &Block, memory: &GuestMemoryMmap, sector: u64, pieces: &[(GuestAddress, u64)]) -> Result<(), Failure> {
     if block.access() == DiskAccess::ReadOnly {
         return Err(Failure::InputOutput);
     }
