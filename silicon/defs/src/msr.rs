@@ -1,0 +1,43 @@
+//! Model-specific register numbers ("Model-Specific Registers (MSRs)").
+
+pub const IA32_TSC: u32 = 0x10;
+pub const IA32_APIC_BASE: u32 = 0x1b;
+pub const IA32_FEATURE_CONTROL: u32 = 0x3a;
+pub const IA32_TSC_ADJUST: u32 = 0x3b;
+pub const IA32_SPEC_CTRL: u32 = 0x48;
+pub const IA32_PRED_CMD: u32 = 0x49;
+pub const IA32_BIOS_UPDT_TRIG: u32 = 0x79;
+pub const IA32_BIOS_SIGN_ID: u32 = 0x8b;
+pub const MSR_PLATFORM_INFO: u32 = 0xce;
+pub const IA32_MTRRCAP: u32 = 0xfe;
+pub const IA32_ARCH_CAPABILITIES: u32 = 0x10a;
+pub const IA32_FLUSH_CMD: u32 = 0x10b;
+pub const IA32_SYSENTER_CS: u32 = 0x174;
+pub const IA32_SYSENTER_ESP: u32 = 0x175;
+pub const IA32_SYSENTER_EIP: u32 = 0x176;
+pub const IA32_MCG_CAP: u32 = 0x179;
+pub const IA32_MCG_STATUS: u32 = 0x17a;
+pub const IA32_MCG_CTL: u32 = 0x17b;
+pub const IA32_MISC_ENABLE: u32 = 0x1a0;
+pub const IA32_DEBUGCTL: u32 = 0x1d9;
+pub const IA32_MTRR_PHYSBASE0: u32 = 0x200;
+pub const IA32_MTRR_FIX64K_00000: u32 = 0x250;
+pub const IA32_MTRR_FIX16K_80000: u32 = 0x258;
+pub const IA32_MTRR_FIX4K_C0000: u32 = 0x268;
+pub const IA32_PAT: u32 = 0x277;
+pub const IA32_MTRR_DEF_TYPE: u32 = 0x2ff;
+pub const IA32_PERF_GLOBAL_CTRL: u32 = 0x38f;
+pub const IA32_VMX_BASIC: u32 = 0x480;
+pub const IA32_TSC_DEADLINE: u32 = 0x6e0;
+/// First of the x2APIC registers: register offset >> 4 is added.
+pub const X2APIC_BASE: u32 = 0x800;
+pub const IA32_XSS: u32 = 0xda0;
+pub const IA32_EFER: u32 = 0xc000_0080;
+pub const IA32_STAR: u32 = 0xc000_0081;
+pub const IA32_LSTAR: u32 = 0xc000_0082;
+pub const IA32_CSTAR: u32 = 0xc000_0083;
+pub const IA32_FMASK: u32 = 0xc000_0084;
+pub const IA32_FS_BASE: u32 = 0xc000_0100;
+pub const IA32_GS_BASE: u32 = 0xc000_0101;
+pub const IA32_KERNEL_GS_BASE: u32 = 0xc000_0102;
+pub const IA32_TSC_AUX: u32 = 0xc000_0103;

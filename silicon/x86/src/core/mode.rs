@@ -1,0 +1,141 @@
+use x86_defs::segment::{index, rights};
+use x86_defs::{control::{cr0, cr4, efer}, rflags};
+
+use crate::{Core, Leave};
+use crate::op::CodeSize;
+
+/// Operating mode ("Modes of Operation").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operating {
+    Real,
+    Virtual8086,
+    Protected,
+    /// IA-32e mode, CS.L = 0.
+    Compatibility,
+    /// IA-32e mode, CS.L = 1.
+    Long64,
+}
+
+/// What the control registers, CS, SS and RFLAGS amount to; derived, never set by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode {
+    pub operating: Operating,
+    pub code: CodeSize,
+    /// Mask of the stack pointer: 16, 32 or 64 bits.
+    pub stack_mask: u64,
+    /// Mask of RIP.
+    pub rip_mask: u64,
+    pub cpl: u8,
+    /// Row of the TLB's permission bits: 0 user, 1 supervisor, 2 supervisor that may touch user pages (SMAP off, or
+    /// AC set).
+    pub privilege: u8,
+    /// Tells apart decoded blocks of the same bytes.
+    pub key: u8,
+}
+
+impl Default for Mode {
+    fn default() -> Self {
+        Self {
+            operating: Operating::Real,
+            code: CodeSize::Bits16,
+            stack_mask: 0xffff,
+            rip_mask: 0xffff_ffff,
+            cpl: 0,
+            privilege: 2,
+            key: 0,
+        }
+    }
+}
+
+impl Mode {
+    /// Whether the processor is in 64-bit mode.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_64(&self) -> bool {
+        matches!(self.operating, Operating::Long64)
+    }
+
+    /// Whether the processor is in IA-32e mode.
+    #[must_use]
+    pub fn is_ia32e(&self) -> bool {
+        matches!(self.operating, Operating::Long64 | Operating::Compatibility)
+    }
+}
+
+impl Core {
+    /// Recomputes [`Core::mode`]. Must be called after any change of CR0, CR4, EFER, CS, SS, or RFLAGS.VM and AC.
+    pub fn update_mode(&mut self) {
+        let cs = &self.seg[index::CS];
+        let operating = if self.cr0 & cr0::PE == 0 {
+            Operating::Real
+        } else if self.rflags_rest & rflags::VM != 0 {
+            Operating::Virtual8086
+        } else if self.efer & efer::LMA == 0 {
+            Operating::Protected
+        } else if cs.has(rights::L) {
+            Operating::Long64
+        } else {
+            Operating::Compatibility
+        };
+        let code = if operating == Operating::Long64 {
+            CodeSize::Bits64
+        } else if cs.has(rights::DB) {
+            CodeSize::Bits32
+        } else {
+            CodeSize::Bits16
+        };
+        let cpl = match operating {
+            Operating::Real => 0,
+            Operating::Virtual8086 => 3,
+            _ => self.seg[index::SS].dpl(),
+        };
+        let privilege = if cpl == 3 {
+            0
+        } else if self.cr4 & cr4::SMAP != 0 && self.rflags_rest & rflags::AC == 0 {
+            1
+        } else {
+            2
+        };
+        let stack_mask = match code {
+            CodeSize::Bits64 => u64::MAX,
+            _ if self.seg[index::SS].has(rights::DB) => 0xffff_ffff,
+            _ => 0xffff,
+        };
+        self.mode = Mode {
+            operating,
+            code,
+            stack_mask,
+            rip_mask: if code == CodeSize::Bits64 { u64::MAX } else { 0xffff_ffff },
+            cpl,
+            privilege,
+            key: code as u8,
+        };
+        self.mmu.set_privilege(privilege);
+        self.mmu.leave_page();
+    }
+}
+
+impl Core {
+    /// Linear address of the instruction at [`Core::rip`].
+    #[inline(always)]
+    #[must_use]
+    pub fn rip_linear(&self) -> u64 {
+        if self.mode.is_64() { self.rip } else { self.seg[index::CS].base.wrapping_add(self.rip) & 0xffff_ffff }
+    }
+
+    /// First byte of the page after the one that holds `linear`.
+    #[must_use]
+    pub fn next_page(&self, linear: u64) -> u64 {
+        let next = (linear | 0xfff).wrapping_add(1);
+        if self.mode.is_64() { next } else { next & 0xffff_ffff }
+    }
+
+    /// Fails when RIP is beyond the limit of CS.
+    #[inline(always)]
+    pub fn check_fetch_limit(&mut self) -> Result<(), Leave> {
+        if !self.mode.is_64() && self.rip > u64::from(self.seg[index::CS].limit) {
+            return Err(self.gp0());
+        }
+        Ok(())
+    }
+}

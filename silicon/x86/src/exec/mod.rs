@@ -1,0 +1,13 @@
+//! Execution of instructions, one file a family.
+
+use crate::op::Done;
+use crate::{Core, Op};
+
+/// An instruction that the processor does not have: #UD.
+///
+/// # Errors
+/// Always the fault.
+#[cold]
+pub fn undefined(core: &mut Core, _op: &Op) -> Done {
+    Err(core.ud())
+}

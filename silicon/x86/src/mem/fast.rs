@@ -1,0 +1,44 @@
+use silicon_memory::{Frame, PageState};
+
+/// Entries of the direct-mapped look-up for data.
+pub const FAST_ENTRIES: usize = 512;
+/// Entries of the direct-mapped look-up for fetches.
+pub const FETCH_ENTRIES: usize = 256;
+
+/// Matches nothing: no tag has all bits set.
+pub const EMPTY_TAG: u64 = u64::MAX;
+
+/// An entry of the direct-mapped look-up: one 4 KiB page of linear address space in one context.
+#[derive(Clone, Copy, Debug)]
+pub struct FastEntry {
+    /// Linear page address with the context id in the low 12 bits; [`EMPTY_TAG`] when empty.
+    pub tag: u64,
+    pub frame: Frame,
+    /// Bit 2r: loads, bit 2r+1: stores, allowed for privilege row r.
+    pub permissions: u32,
+}
+
+impl FastEntry {
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { tag: EMPTY_TAG, frame: Frame::unused(), permissions: 0 }
+    }
+}
+
+/// The same for instruction fetches.
+#[derive(Clone, Copy, Debug)]
+pub struct FetchEntry {
+    pub tag: u64,
+    pub frame: Frame,
+    pub host: u64,
+    pub state: Option<&'static PageState>,
+    pub user: bool,
+    pub supervisor: bool,
+}
+
+impl FetchEntry {
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { tag: EMPTY_TAG, frame: Frame::unused(), host: u64::MAX, state: None, user: false, supervisor: false }
+    }
+}

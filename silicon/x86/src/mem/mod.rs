@@ -1,0 +1,229 @@
+//! Address translation. The modelled TLB *is* the fast look-up (`docs/decisions/0002-the-software-tlb-is-the-modelled-tlb.md`).
+//!
+//! | file | what |
+//! |---|---|
+//! | `fast` | direct-mapped look-up in front of the first level, for data and for fetches |
+//! | `first_level`, `second_level` | the modelled TLB |
+//! | `structure_cache`, `nested` | paging-structure cache, guest-physical translations |
+//! | `context` | dense ids for (VPID, PCID, EPTP) |
+//! | `translate` | look-up, walk, permissions, fast refill |
+//! | `walk`, `ept` | guest tables, EPT |
+//! | `slow` | loads and stores that cross pages, touch devices or code |
+//! | `segmented` | segment base and limit |
+//! | `invalidate` | INVLPG, INVPCID, CR3 writes, INVVPID, INVEPT |
+
+pub mod context;
+pub mod count;
+mod entry;
+mod ept;
+pub mod fast;
+mod first_level;
+mod invalidate;
+pub mod mmio;
+mod nested;
+mod second_level;
+mod segmented;
+mod slow;
+mod structure_cache;
+mod translate;
+mod walk;
+
+pub use count::TlbCounters;
+pub use invalidate::{Invept, Invpcid, Invvpid, Keep};
+pub use mmio::{DeviceAccess, MmioReplay};
+pub use translate::{FetchPage, Place};
+
+use context::{ContextId, ContextKey, Contexts, Space};
+use fast::{FAST_ENTRIES, FETCH_ENTRIES, FastEntry, FetchEntry};
+use first_level::FirstLevel;
+use nested::NestedCache;
+use second_level::SecondLevel;
+use structure_cache::StructureCache;
+
+/// What a memory access is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessKind {
+    Read,
+    /// A store, or a read that a store to the same place follows.
+    Write,
+    Fetch,
+}
+
+/// An access as the page walk sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    pub kind: AccessKind,
+    /// User-mode access (CPL 3), else supervisor-mode.
+    pub user: bool,
+    /// Implicit supervisor access (descriptor tables, TSS): SMAP applies whatever AC is.
+    pub implicit: bool,
+    /// Segment register that the address came from (its index): decides between #SS and #GP for a non-canonical one.
+    pub segment: u8,
+}
+
+/// One size of page in the first level, its large pages beside it ("Golden Cove": 96 and 32 entries for data).
+#[derive(Debug)]
+struct Level {
+    small: FirstLevel,
+    large: FirstLevel,
+}
+
+impl Level {
+    fn new(small: usize, large: usize) -> Self {
+        Self { small: FirstLevel::new(small, 12), large: FirstLevel::new(large, 21) }
+    }
+
+    fn clear(&mut self) {
+        self.small.clear();
+        self.large.clear();
+    }
+}
+
+/// Translation state of a logical processor.
+#[derive(Debug)]
+pub struct Mmu {
+    /// Direct-mapped look-up for data; each valid entry is also an entry of the modelled first level.
+    pub fast: Box<[FastEntry; FAST_ENTRIES]>,
+    /// Context id in tags, for the lower and the upper half of the linear address space. The upper half is looked up
+    /// under the id of global entries, as almost everything there is global.
+    pub key: [u64; 2],
+    /// Permission bit that a load needs now.
+    pub need_read: u32,
+    /// Permission bit that a store needs now.
+    pub need_write: u32,
+    /// Device accesses during instruction emulation.
+    pub mmio: MmioReplay,
+    /// Exact counts.
+    pub count: TlbCounters,
+    /// Host-physical page that the running block was fetched from.
+    pub fetch_page: u64,
+    /// Linear page that the running block was fetched from; all ones when the next block must be translated.
+    pub fetch_linear: u64,
+
+    fetch: Box<[FetchEntry; FETCH_ENTRIES]>,
+    data_level: Level,
+    fetch_level: Level,
+    second: SecondLevel,
+    /// Page-directory entries (each covers 2 MiB) and page-directory-pointer entries (1 GiB).
+    pde: StructureCache,
+    pdpte: StructureCache,
+    nested: NestedCache,
+    contexts: Contexts,
+    /// The current ids: of the address space, of global entries, and of the EPT.
+    space: ContextId,
+    global: ContextId,
+    ept: ContextId,
+    /// Whether entries that are not global may be in the fast look-up under the upper half's key.
+    private_upper: bool,
+    write_protect: bool,
+    /// Last seen [`silicon_memory::PhysicalMemory::code_epoch`].
+    code_epoch: u64,
+}
+
+impl Default for Mmu {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Mmu {
+    /// Empty, with the geometry of the modelled core: 96 + 32 entries for data, 224 + 32 for fetches, 2048 second level.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut mmu = Self {
+            fast: Box::new([FastEntry::empty(); FAST_ENTRIES]),
+            key: [0; 2],
+            need_read: 0,
+            need_write: 0,
+            mmio: MmioReplay::default(),
+            count: TlbCounters::default(),
+            fetch_page: u64::MAX,
+            fetch_linear: u64::MAX,
+            fetch: Box::new([FetchEntry::empty(); FETCH_ENTRIES]),
+            data_level: Level::new(96, 32),
+            fetch_level: Level::new(224, 32),
+            second: SecondLevel::new(2048),
+            pde: StructureCache::new(64, 21),
+            pdpte: StructureCache::new(16, 30),
+            nested: NestedCache::new(),
+            contexts: Contexts::default(),
+            space: ContextId(1),
+            global: ContextId(1),
+            ept: ContextId(1),
+            private_upper: false,
+            write_protect: false,
+            code_epoch: 0,
+        };
+        mmu.set_privilege(2);
+        mmu.set_context(0, 0, Space::Unpaged);
+        mmu
+    }
+
+    /// Selects the row of permission bits ([`crate::core::Mode::privilege`]).
+    pub fn set_privilege(&mut self, row: u8) {
+        self.need_read = 1 << (row * 2);
+        self.need_write = 2 << (row * 2);
+    }
+
+    /// The next block must be translated: mode, privilege or translations changed.
+    pub fn leave_page(&mut self) {
+        self.fetch_linear = u64::MAX;
+    }
+
+    /// Selects the context of all further translations.
+    pub fn set_context(&mut self, vpid: u16, eptp: u64, space: Space) {
+        self.leave_page();
+        // An id that runs out clears the caches and voids the ids before it: then all three are asked for again.
+        loop {
+            let before = self.space;
+            let (own, a) = self.contexts.id(ContextKey { vpid, eptp, space });
+            let (global, b) = self.contexts.id(ContextKey { vpid, eptp, space: Space::Global });
+            let (ept, c) = self.contexts.id(ContextKey { vpid: 0, eptp, space: Space::Nested });
+            if a || b || c {
+                self.clear();
+                continue;
+            }
+            if before != own && self.private_upper {
+                self.drop_upper();
+            }
+            (self.space, self.global, self.ept) = (own, global, ept);
+            self.key = [u64::from(own.0), u64::from(global.0)];
+            return;
+        }
+    }
+
+    /// The frame of `linear` when an access of one `T` needs no model code.
+    #[inline(always)]
+    #[must_use]
+    pub fn fast_frame<T: silicon_memory::Word>(&self, linear: u64, need: u32) -> Option<silicon_memory::Frame> {
+        let entry = &self.fast[(linear >> 12) as usize & (FAST_ENTRIES - 1)];
+        let tag = (linear & !0xfff) | self.key[(linear >> 63) as usize];
+        let fits = (linear & 0xfff) <= 4096 - T::BYTES;
+        (entry.tag == tag && entry.permissions & need != 0 && fits).then_some(entry.frame)
+    }
+
+    /// Empties every cache.
+    fn clear(&mut self) {
+        self.clear_fast();
+        self.data_level.clear();
+        self.fetch_level.clear();
+        self.second.clear();
+        self.pde.clear();
+        self.pdpte.clear();
+        self.nested.clear();
+    }
+
+    /// Empties the direct-mapped look-ups: what the first level holds is found again without a miss being counted.
+    fn clear_fast(&mut self) {
+        self.fast.fill(FastEntry::empty());
+        self.fetch.fill(FetchEntry::empty());
+        self.private_upper = false;
+    }
+
+    fn drop_upper(&mut self) {
+        let upper = |tag: u64| tag >> 63 != 0;
+        self.fast.iter_mut().filter(|e| upper(e.tag)).for_each(|e| *e = FastEntry::empty());
+        self.fetch.iter_mut().filter(|e| upper(e.tag)).for_each(|e| *e = FetchEntry::empty());
+        self.private_upper = false;
+    }
+}

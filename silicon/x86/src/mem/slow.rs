@@ -1,0 +1,127 @@
+//! Accesses that the fast look-up does not answer: misses, page crossings, devices, stores to decoded code.
+
+use silicon_memory::Word;
+
+use super::{Access, DeviceAccess, Place};
+use crate::{Core, Leave};
+
+impl Core {
+    /// Loads through the modelled TLB, split at a page boundary where needed. For [`super::AccessKind::Write`], the same
+    /// bytes are then stored: permissions are those of a store.
+    ///
+    /// # Errors
+    /// The exception or VM-exit of the access.
+    #[cold]
+    #[inline(never)]
+    pub fn load_slow<T: Word>(&mut self, linear: u64, access: Access) -> Result<T, Leave> {
+        let linear = self.wrap(linear);
+        if (linear & 0xfff) + T::BYTES <= 4096 {
+            return match self.translate(linear, access)? {
+                Place::Memory { frame, .. } => Ok(frame.load(linear)),
+                Place::Device { guest } => self.device_load(guest, T::BYTES).map(T::from_u64),
+            };
+        }
+        let second = self.wrap((linear | 0xfff).wrapping_add(1));
+        let places = [self.translate(linear, access)?, self.translate(second, access)?];
+        let mut bytes = [0_u8; 16];
+        let count = T::BYTES as usize;
+        let head = (4096 - (linear & 0xfff)) as usize;
+        for (place, at, range) in [(places[0], linear, 0..head), (places[1], second, head..count)] {
+            match place {
+                Place::Memory { frame, .. } => frame.read((at & 0xfff) as usize, &mut bytes[range]),
+                Place::Device { guest } => {
+                    let len = range.len();
+                    let value = self.device_load(guest, len as u64)?;
+                    bytes[range].copy_from_slice(&value.to_le_bytes()[..len]);
+                }
+            }
+        }
+        Ok(from_bytes(&bytes[..count]))
+    }
+
+    /// Stores through the modelled TLB.
+    ///
+    /// # Errors
+    /// The exception or VM-exit of the access; then nothing is stored.
+    #[cold]
+    #[inline(never)]
+    pub fn store_slow<T: Word>(&mut self, linear: u64, access: Access, value: T) -> Result<(), Leave> {
+        let linear = self.wrap(linear);
+        if (linear & 0xfff) + T::BYTES <= 4096 {
+            match self.translate(linear, access)? {
+                Place::Memory { frame, .. } => frame.store(linear, value),
+                Place::Device { guest } => self.device_store(guest, T::BYTES, value.to_u64()),
+            }
+            return Ok(());
+        }
+        let second = self.wrap((linear | 0xfff).wrapping_add(1));
+        let places = [self.translate(linear, access)?, self.translate(second, access)?];
+        let bytes = to_bytes(value);
+        let count = T::BYTES as usize;
+        let head = (4096 - (linear & 0xfff)) as usize;
+        for (place, at, range) in [(places[0], linear, 0..head), (places[1], second, head..count)] {
+            match place {
+                Place::Memory { frame, .. } => frame.write((at & 0xfff) as usize, &bytes[range]),
+                Place::Device { guest } => {
+                    let mut value = [0_u8; 8];
+                    value[..range.len()].copy_from_slice(&bytes[range.clone()]);
+                    self.device_store(guest, range.len() as u64, u64::from_le_bytes(value));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Translates every page of the range, without touching the bytes.
+    ///
+    /// # Errors
+    /// The exception or VM-exit of the first page that does not allow the access.
+    #[cold]
+    #[inline(never)]
+    pub fn check_slow(&mut self, linear: u64, bytes: u64, access: Access) -> Result<(), Leave> {
+        let linear = self.wrap(linear);
+        let mut at = linear;
+        let mut left = bytes.max(1);
+        loop {
+            self.translate(at, access)?;
+            let in_page = 4096 - (at & 0xfff);
+            if left <= in_page {
+                return Ok(());
+            }
+            left -= in_page;
+            at = self.wrap(at.wrapping_add(in_page));
+        }
+    }
+
+    /// Linear addresses have 32 bits outside of 64-bit mode. (System structures of IA-32e mode have 64.)
+    fn wrap(&self, linear: u64) -> u64 {
+        if self.mode.is_ia32e() { linear } else { linear & 0xffff_ffff }
+    }
+
+    fn device_load(&mut self, guest: u64, bytes: u64) -> Result<u64, Leave> {
+        let replay = &mut self.mmu.mmio;
+        if let Some(read) = replay.reads.get(replay.cursor)
+            && read.guest_physical == guest
+            && u64::from(read.bytes) == bytes
+        {
+            replay.cursor += 1;
+            return Ok(read.value);
+        }
+        replay.wanted = Some(DeviceAccess { guest_physical: guest, bytes: bytes as u8, value: 0 });
+        Err(Leave::Exit)
+    }
+
+    fn device_store(&mut self, guest: u64, bytes: u64, value: u64) {
+        self.mmu.mmio.writes.push(DeviceAccess { guest_physical: guest, bytes: bytes as u8, value });
+    }
+}
+
+fn from_bytes<T: Word>(bytes: &[u8]) -> T {
+    let mut wide = [0_u8; 16];
+    wide[..bytes.len()].copy_from_slice(bytes);
+    T::from_u128(u128::from_le_bytes(wide))
+}
+
+fn to_bytes<T: Word>(value: T) -> [u8; 16] {
+    value.to_u128().to_le_bytes()
+}
