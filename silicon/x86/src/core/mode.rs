@@ -31,6 +31,10 @@ pub struct Mode {
     pub privilege: u8,
     /// Tells apart decoded blocks of the same bytes.
     pub key: u8,
+    /// No SSE instruction raises #UD or #NM: CR0.EM and CR0.TS are clear, CR4.OSFXSR is set.
+    pub sse_usable: bool,
+    /// No x87 or MMX instruction raises #UD or #NM: CR0.EM and CR0.TS are clear.
+    pub x87_usable: bool,
 }
 
 impl Default for Mode {
@@ -43,6 +47,8 @@ impl Default for Mode {
             cpl: 0,
             privilege: 2,
             key: 0,
+            sse_usable: false,
+            x87_usable: true,
         }
     }
 }
@@ -101,6 +107,7 @@ impl Core {
             _ if self.seg[index::SS].has(rights::DB) => 0xffff_ffff,
             _ => 0xffff,
         };
+        let x87_usable = self.cr0 & (cr0::EM | cr0::TS) == 0;
         self.mode = Mode {
             operating,
             code,
@@ -109,6 +116,8 @@ impl Core {
             cpl,
             privilege,
             key: code as u8,
+            sse_usable: x87_usable && self.cr4 & cr4::OSFXSR != 0,
+            x87_usable,
         };
         self.mmu.set_privilege(privilege);
         self.mmu.leave_page();

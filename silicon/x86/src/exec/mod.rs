@@ -1,5 +1,8 @@
 //! Execution of instructions, one file a family.
 
+pub mod mmx;
+pub mod sse;
+
 use crate::op::Done;
 use crate::{Core, Op};
 
