@@ -2,6 +2,7 @@
 
 pub mod mmx;
 pub mod sse;
+pub mod x87;
 
 use crate::op::Done;
 use crate::{Core, Op};
