@@ -53,11 +53,9 @@ pub fn fld_m80(core: &mut Core, op: &Op) -> Done {
 pub fn fld_sti(core: &mut Core, op: &Op) -> Done {
     core.begin_x87()?;
     match core.fpu.stack(op.a) {
-        // Without room either, it is an overflow.
-        None if core.fpu.stack(7).is_none() => {
-            core.stack_fault(op, StackFault::Underflow, |fpu| fpu.push_stack(F80::INDEFINITE))
-        }
-        value => core.push_value(op, value.unwrap_or(F80::INDEFINITE)),
+        // An underflow, also where there is no room to push into.
+        None => core.stack_fault(op, StackFault::Underflow, |fpu| fpu.push_stack(F80::INDEFINITE)),
+        Some(value) => core.push_value(op, value),
     }
 }
 

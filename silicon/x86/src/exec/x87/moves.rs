@@ -24,7 +24,7 @@ pub fn fxch(core: &mut Core, op: &Op) -> Done {
     })
 }
 
-/// FCMOVcc with the condition of Jcc that has the number `CONDITION`.
+/// FCMOVcc with the condition of Jcc that has the number `CONDITION`. C1 stays, but for a stack fault.
 pub fn fcmov<const CONDITION: u8>(core: &mut Core, op: &Op) -> Done {
     core.begin_x87()?;
     let (Some(_), Some(value)) = (core.fpu.stack(0), core.fpu.stack(op.a)) else {
@@ -33,15 +33,16 @@ pub fn fcmov<const CONDITION: u8>(core: &mut Core, op: &Op) -> Done {
     if core.flags.condition::<CONDITION>() {
         core.fpu.set_stack(0, value);
     }
-    core.complete_x87(op, Flags::NONE, false);
+    core.note_x87_pointer(op);
     Ok(())
 }
 
-/// FFREE; FFREEP also moves TOP up.
+/// FFREE; FFREEP also pops.
 pub fn ffree<const POPS: u8>(core: &mut Core, op: &Op) -> Done {
     core.begin_x87()?;
     core.fpu.free(op.a);
-    core.fpu.set_top(core.fpu.top() + POPS);
+    core.fpu.pop_stack(POPS);
+    core.fpu.set_conditions(fsw::C1, 0);
     core.note_x87_pointer(op);
     Ok(())
 }

@@ -94,6 +94,18 @@ pub fn fisttp_m64(core: &mut Core, op: &Op) -> Done {
     convert::<_, 1>(core, op, i64::MIN, |v, _| x87::to_i64_truncated(v), |core, op, v| core.store(op, v as u64))
 }
 
+/// FSTPNCE ("no check for empty", an alias of FSTP ST(i) that the manual does not list): of an empty ST(0) it copies
+/// nothing, and pops.
+pub fn fstpnce_sti(core: &mut Core, op: &Op) -> Done {
+    core.begin_x87()?;
+    if let Some(value) = core.fpu.stack(0) {
+        core.fpu.set_stack(op.a, value);
+    }
+    core.fpu.pop_stack(1);
+    core.complete_x87(op, Flags::NONE, false);
+    Ok(())
+}
+
 /// FST ST(i), FSTP ST(i).
 pub fn fst_sti<const POPS: u8>(core: &mut Core, op: &Op) -> Done {
     core.begin_x87()?;

@@ -1,7 +1,7 @@
 //! Instructions that replace ST(0), or take it apart, without a transcendental function.
 
 use silicon_float::Flags;
-use silicon_float::x87::{self, ControlWord, Destination, F80, Outcome, Remainder};
+use silicon_float::x87::{self, Class, ControlWord, Destination, F80, Outcome, Remainder};
 
 use super::status::{StackFault, fsw};
 use crate::op::Done;
@@ -104,13 +104,18 @@ pub fn fprem1(core: &mut Core, op: &Op) -> Done {
 fn remainder(core: &mut Core, op: &Op, f: fn(F80, F80, ControlWord) -> Outcome<Remainder>) -> Done {
     core.begin_x87()?;
     let (Some(a), Some(b)) = (core.fpu.stack(0), core.fpu.stack(1)) else {
+        core.fpu.set_conditions(fsw::C2, 0);
         return core.stack_fault(op, StackFault::Underflow, |fpu| fpu.set_stack(0, F80::INDEFINITE));
     };
     let control = core.fpu.control();
     let outcome = f(a, b, control);
     let Remainder { value, partial, quotient } = outcome.value;
+    core.fpu.set_conditions(fsw::C2, 0);
     if outcome.reaches(Destination::Register, control) {
         core.fpu.set_stack(0, value);
+    }
+    // There is no quotient of what is invalid or not a number, nor of what stopped before the operation.
+    if outcome.reaches(Destination::Register, control) && x87::examine(value) != Class::Nan {
         let bit = |set: bool, code: u16| if set { code } else { 0 };
         let codes = bit(partial, fsw::C2) | bit(quotient & 4 != 0, fsw::C0) | bit(quotient & 2 != 0, fsw::C3);
         core.fpu.set_conditions(fsw::C0 | fsw::C2 | fsw::C3, codes);
