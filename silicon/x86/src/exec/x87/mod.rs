@@ -22,6 +22,9 @@ pub mod store;
 pub mod transcendental;
 pub mod unary;
 
+#[cfg(test)]
+mod tests;
+
 use x86_defs::control::cr0;
 use x86_defs::exception::vector;
 
