@@ -58,13 +58,19 @@ impl Random {
         }
         let first: Vec<u8> = match self.below(8) {
             0 => self.register().to_bytes().to_vec(),
-            1 => f64::from_bits(self.next() & !(0x7ff << 52) | 0x3f0 + self.next() % 32 << 52).to_le_bytes().to_vec(),
-            2 => f32::from_bits(self.next() as u32 & !(0xff << 23) | 0x70 + self.next() as u32 % 32 << 23).to_le_bytes().to_vec(),
-            3 => (self.next() & 0x8000_0000_0000_0000 | 0x7ff << 52 | self.next() >> self.below(63)).to_le_bytes().to_vec(),
+            1 => f64::from_bits(self.next() & !(0x7ff << 52) | (0x3f0 + self.next() % 32) << 52).to_le_bytes().to_vec(),
+            2 => f32::from_bits(self.next() as u32 & !(0xff << 23) | (0x70 + self.next() as u32 % 32) << 23)
+                .to_le_bytes()
+                .to_vec(),
+            3 => (self.next() & 0x8000_0000_0000_0000 | 0x7ff << 52 | self.next() >> self.below(63))
+                .to_le_bytes()
+                .to_vec(),
             4 => (self.next() as u32 & 0x8000_0000 | 0xff << 23 | (self.next() >> 41) as u32).to_le_bytes().to_vec(),
             5 => (self.next() & 0x8000_7fff_8000_7fff).to_le_bytes().to_vec(),
             // Ten bytes of decimal digits and a sign.
-            6 => (0..10).map(|i| if i == 9 { self.next() as u8 & 0x80 } else { (self.below(10) << 4 | self.below(10)) as u8 }).collect(),
+            6 => (0..10)
+                .map(|i| if i == 9 { self.next() as u8 & 0x80 } else { (self.below(10) << 4 | self.below(10)) as u8 })
+                .collect(),
             _ => vec![0; self.below(11)],
         };
         memory[..first.len()].copy_from_slice(&first);
@@ -81,7 +87,11 @@ impl Random {
         // The reserved precision is left alone.
         let fcw = if fcw & 0x300 == 0x100 { fcw | 0x200 } else { fcw };
         let fsw = self.next() as u16 & 0x7f7f & (!0x3f | fcw);
-        let ftw = if self.below(2) == 0 { self.next() as u8 } else { self.next() as u8 | self.next() as u8 | self.next() as u8 };
+        let ftw = if self.below(2) == 0 {
+            self.next() as u8
+        } else {
+            self.next() as u8 | self.next() as u8 | self.next() as u8
+        };
         State {
             stack: std::array::from_fn(|_| self.register()),
             fcw,

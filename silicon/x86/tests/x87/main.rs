@@ -57,7 +57,13 @@ fn defined(code: Code, start: &State) -> bool {
 }
 
 /// Runs `code` on both from `start`, and says what differs.
-fn differences(native: &mut Native, modelled: &mut Modelled, code: &[u8], start: &State, agreement: Agreement) -> Vec<String> {
+fn differences(
+    native: &mut Native,
+    modelled: &mut Modelled,
+    code: &[u8],
+    start: &State,
+    agreement: Agreement,
+) -> Vec<String> {
     let there = native.run(code, start);
     let here = modelled.run(code, start);
     here.differences(&there, agreement)
@@ -86,7 +92,11 @@ fn one_instruction_from_any_state() {
             let differences = differences(&mut native, &mut modelled, &code, &start, agreement);
             if !differences.is_empty() {
                 if wrong == 0 {
-                    report.push(format!("{code:02x?} {:?}\n  from {start:?}\n  {}", self::code(&code), differences.join("\n  ")));
+                    report.push(format!(
+                        "{code:02x?} {:?}\n  from {start:?}\n  {}",
+                        self::code(&code),
+                        differences.join("\n  ")
+                    ));
                 }
                 wrong += 1;
             }

@@ -1,7 +1,7 @@
 //! Instructions that push: FLD, FILD, FBLD and the constants.
 
-use silicon_float::x87::{self, Constant, Destination, F80, Outcome};
 use silicon_float::Flags;
+use silicon_float::x87::{self, Constant, Destination, F80, Outcome};
 
 use super::status::StackFault;
 use crate::op::Done;

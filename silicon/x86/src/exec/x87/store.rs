@@ -1,7 +1,7 @@
 //! Instructions that store ST(0): FST, FSTP, FIST, FISTP, FISTTP and FBSTP.
 
-use silicon_float::x87::{self, ControlWord, Destination, F80, Outcome};
 use silicon_float::Flags;
+use silicon_float::x87::{self, ControlWord, Destination, F80, Outcome};
 use silicon_memory::Word;
 
 use super::status::StackFault;

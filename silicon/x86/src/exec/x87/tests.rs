@@ -162,7 +162,8 @@ fn filled(mut core: Core) -> Core {
 
 #[test]
 fn the_environment_has_the_layout_of_mode_and_operand_size() {
-    let fields = |core: &Core, at| (peek(core, at), peek(core, at + 8), peek(core, at + 16), peek(core, at + 24) as u32);
+    let fields =
+        |core: &Core, at| (peek(core, at), peek(core, at + 8), peek(core, at + 16), peek(core, at + 24) as u32);
     // 64-bit mode: the 32-bit protected form, then the 16-bit one.
     let mut core = filled(self::core());
     run(&mut core, &[0xd9, 0x36]).expect("no fault");
