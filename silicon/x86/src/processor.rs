@@ -1,7 +1,12 @@
 //! A logical processor as the hypervisor uses it: enter the guest, run, and get a VM-exit.
 
 mod attend;
+mod emulate;
+mod enter;
 mod step;
+
+pub use emulate::Emulated;
+pub use enter::Refused;
 
 use std::sync::Arc;
 

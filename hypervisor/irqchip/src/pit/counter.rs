@@ -212,7 +212,7 @@ impl Counter {
         self.gate = gate;
         if self.mode.is_triggered() {
             if rises && (self.next_reload.is_some() || self.progress != Progress::Idle) {
-                self.reload = self.next_reload.unwrap_or(self.reload);
+                self.reload = self.next_reload.take().unwrap_or(self.reload);
                 self.progress = Progress::Running { since: tick + 1 };
             }
             return;

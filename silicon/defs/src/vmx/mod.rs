@@ -1,6 +1,11 @@
-//! Virtual-machine extensions: VMCS field encodings, controls and exit reasons.
+//! Virtual-machine extensions: VMCS field encodings, controls, exit reasons, errors and capability MSRs.
 
+pub mod capability;
 pub mod controls;
 mod exit_reason;
+mod field;
+mod instruction_error;
 
 pub use exit_reason::ExitReason;
+pub use field::{Field, Kind, Part, Width};
+pub use instruction_error::InstructionError;

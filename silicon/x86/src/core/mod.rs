@@ -7,6 +7,7 @@ pub mod flags;
 pub mod fpu;
 pub mod mode;
 pub mod msrs;
+pub mod random;
 pub mod segment;
 #[cfg(test)]
 pub mod test;
@@ -21,6 +22,7 @@ pub use flags::Flags;
 pub use fpu::Fpu;
 pub use mode::Mode;
 pub use msrs::Msrs;
+pub use random::Random;
 pub use segment::{SegmentRegister, TableRegister};
 
 use crate::cost::Counters;
@@ -75,6 +77,8 @@ pub struct Core {
     /// Cost of the running block's dynamic events (TLB misses, VM-exits), in quarter cycles, not yet taken off `budget`.
     pub stall: u64,
     pub clock: Clock,
+    /// Where RDRAND and RDSEED take their values from.
+    pub rng: Random,
     /// Exact counts.
     pub count: Counters,
     /// An instruction that must be executed alone may store to the page it was fetched from.
@@ -112,6 +116,7 @@ impl Core {
             deadline: 0,
             stall: 0,
             clock: Clock::default(),
+            rng: Random::default(),
             count: Counters::default(),
             self_modify: false,
         };

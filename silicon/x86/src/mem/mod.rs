@@ -115,7 +115,6 @@ pub struct Mmu {
     ept: ContextId,
     /// Whether entries that are not global may be in the fast look-up under the upper half's key.
     private_upper: bool,
-    write_protect: bool,
     /// Last seen [`silicon_memory::PhysicalMemory::code_epoch`].
     code_epoch: u64,
 }
@@ -151,7 +150,6 @@ impl Mmu {
             global: ContextId(1),
             ept: ContextId(1),
             private_upper: false,
-            write_protect: false,
             code_epoch: 0,
         };
         mmu.set_privilege(2);

@@ -1,7 +1,7 @@
 //! MMX, and the instructions of SSE that use MMX registers.
 //!
-//! MMX register n is the significand of the physical x87 register n. Every instruction but EMMS sets TOP to 0 and all
-//! tags to valid; a write sets sign and exponent to all ones ("The MMX State and MMX Register Aliasing").
+//! MMX register n is the significand of the physical x87 register n. Every instruction sets TOP to 0, and all but
+//! EMMS set all tags to valid; a write sets sign and exponent to all ones ("The MMX State and MMX Register Aliasing").
 
 pub mod apply;
 
@@ -59,9 +59,10 @@ impl Core {
     }
 }
 
-/// EMMS: all x87 registers become empty.
+/// EMMS: all x87 registers become empty, TOP becomes 0.
 pub fn emms(core: &mut Core, _: &Op) -> Done {
     core.check_mmx()?;
+    core.enter_mmx();
     core.fpu.ftw = 0;
     Ok(())
 }

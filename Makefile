@@ -1,0 +1,44 @@
+# Each target sets up what it needs: system packages, crates, guest kernel. `make` alone explains.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+.PHONY: help demo test bench setup nightly shell format
+
+help: ## this list
+	@echo "Glassvisor: KVM in user space, on a modelled x86-64 machine. Targets:"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@echo "Variables of demo and shell: KERNEL=6.12|6.1 CPUS=1..16 MEMORY=512M CPU=MODEL TIME=virtual|real APPEND='...'"
+
+export KERNEL CPUS MEMORY CPU TIME APPEND
+
+demo: ## boot a Debian kernel on the modelled machine and show what happened
+	@tools/setup.sh build guest
+	cargo build --release -p vmm --bin glassvisor
+	@tools/demo.sh
+
+shell: ## the same, to an interactive shell in the guest
+	@$(MAKE) --no-print-directory demo TIME=real APPEND="gv.shell $(APPEND)"
+
+test: ## formatting, lints, tiers, licences, unit tests, boot tests: what CI runs
+	@tools/setup.sh build guest
+	@tools/test.sh
+
+bench: ## compare with native and QEMU: table, JSON and picture in out/bench (BENCH='--smoke' for a short run)
+	@tools/setup.sh build guest bench
+	@guest/fetch-kernel.sh 6.12
+	@guest/build-initramfs.sh 6.12
+	cargo build --release -p vmm --bin glassvisor -p lab
+	cargo run -q --release -p lab -- bench --out out/bench $(BENCH)
+
+nightly: ## what takes longer: cargo-deny, many cases, QEMU cross-check, short benchmark
+	@tools/setup.sh
+	@tools/test.sh
+	cargo build --release -p vmm --bin glassvisor
+	@tools/nightly.sh
+
+setup: ## install system packages and Rust where missing
+	@tools/setup.sh
+
+format: ## format all Rust code
+	cargo fmt --all

@@ -1,0 +1,48 @@
+//! The local APIC timer: on the VMX-preemption timer while the vCPU runs, on a host timer otherwise, as in KVM.
+
+use irqchip::{Irqchip, Now, TimerDeadline};
+use x86_defs::vmx::Field;
+
+use super::Vcpu;
+use crate::time::VmClock;
+
+/// The preemption timer counts at TSC frequency divided by 2^5 (IA32_VMX_MISC).
+const RATE: u32 = 5;
+
+impl Vcpu {
+    /// The instant at which the vCPU is, for the interrupt controllers.
+    #[must_use]
+    pub fn now(&self, clock: &VmClock) -> Now {
+        let host = self.processor.core.host_tsc();
+        Now { vm_ns: clock.vm_ns(host), guest_tsc: host.wrapping_add(self.tsc_offset) }
+    }
+
+    /// Host TSC at which the local APIC timer expires.
+    #[must_use]
+    pub fn timer_host_tsc(&self, irqchip: &Irqchip, clock: &VmClock) -> Option<u64> {
+        match irqchip.lapic_timer(self.index)? {
+            TimerDeadline::Tsc(guest) => {
+                let host_now = self.processor.core.host_tsc();
+                let guest_now = host_now.wrapping_add(self.tsc_offset);
+                Some(host_now.saturating_add(guest.saturating_sub(guest_now)))
+            }
+            TimerDeadline::Nanoseconds(at) => Some(clock.host_tsc(at)),
+        }
+    }
+
+    /// Before VM-entry: drives the timer by the preemption timer, or by a host timer where its 32 bits are too few.
+    pub(crate) fn arm_timer(&mut self, irqchip: &Irqchip, clock: &VmClock) {
+        self.host_timer = None;
+        let mut value = u32::MAX;
+        if let Some(deadline) = self.timer_host_tsc(irqchip, clock) {
+            let now = self.processor.core.host_tsc();
+            // One unit more than the difference: never early.
+            let units = (deadline >> RATE).saturating_sub(now >> RATE) + u64::from(deadline > now);
+            match u32::try_from(units) {
+                Ok(units) => value = units,
+                Err(_) => self.host_timer = Some(deadline),
+            }
+        }
+        self.processor.core.vmwrite(Field::PreemptionTimerValue, u64::from(value));
+    }
+}

@@ -1,0 +1,13 @@
+//! Far transfers of control.
+
+pub mod call;
+pub mod interrupt;
+pub mod iret;
+pub mod jump;
+pub mod ret;
+pub mod syscall;
+pub mod sysenter;
+mod task;
+mod target;
+
+pub use task::{TaskSwitch, task_switch};

@@ -1,0 +1,5 @@
+//! IN, OUT, INS, OUTS.
+
+mod permission;
+pub mod port;
+pub mod string;

@@ -1,0 +1,16 @@
+//! Instructions of the operating system.
+
+pub mod control;
+mod control_checks;
+pub mod debug;
+pub mod exits;
+pub mod flag;
+pub mod identity;
+pub mod idle;
+pub mod msr;
+mod msr_values;
+pub mod random;
+mod tpr;
+pub mod translation;
+pub mod tsc;
+pub mod vmx;

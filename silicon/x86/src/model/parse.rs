@@ -1,0 +1,175 @@
+//! `MODEL[,+feature,-feature...]`.
+
+use super::named::{DEFAULT, NAMES, by_name};
+use super::{FEATURES, Feature, Model};
+
+/// Why a CPU model could not be understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// No such model.
+    #[error("no CPU model '{name}'{}; models: {}", suggestion(.nearest), NAMES.join(", "))]
+    UnknownModel { name: String, nearest: Option<&'static str> },
+    /// No such feature.
+    #[error("no CPU feature '{name}'{}; features are named as in /proc/cpuinfo", suggestion(.nearest))]
+    UnknownFeature { name: String, nearest: Option<&'static str> },
+    /// The modelled processor lacks it.
+    #[error("CPU feature '{name}' is not modelled: leave it out")]
+    NotImplemented { name: &'static str },
+    /// Neither + nor -.
+    #[error("'{text}' is neither +feature nor -feature: write a sign before each feature")]
+    NoSign { text: String },
+    /// A feature without the one that it builds on.
+    #[error("CPU feature '{name}' needs '{needed}': add +{needed} or -{name}")]
+    Dependency { name: &'static str, needed: &'static str },
+}
+
+fn suggestion(nearest: &Option<&'static str>) -> String {
+    nearest.map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default()
+}
+
+/// A feature, and one that software may take for granted with it.
+const NEEDS: &[(Feature, Feature)] = &[
+    (Feature::Sse, Feature::Fxsr),
+    (Feature::Sse2, Feature::Sse),
+    (Feature::Pni, Feature::Sse2),
+    (Feature::Ssse3, Feature::Pni),
+    (Feature::Sse41, Feature::Ssse3),
+    (Feature::Sse42, Feature::Sse41),
+    (Feature::Lm, Feature::Pae),
+    (Feature::Lm, Feature::Sse2),
+    (Feature::Lm, Feature::Syscall),
+    (Feature::Pdpe1gb, Feature::Lm),
+    (Feature::X2apic, Feature::Apic),
+    (Feature::TscDeadlineTimer, Feature::Apic),
+    (Feature::TscDeadlineTimer, Feature::Tsc),
+    (Feature::NonstopTsc, Feature::Tsc),
+    (Feature::TscAdjust, Feature::Tsc),
+    (Feature::Rdtscp, Feature::Tsc),
+    (Feature::Fsrm, Feature::Erms),
+    (Feature::Stibp, Feature::Ibrs),
+];
+
+impl Model {
+    /// The model that `text` describes: a name (may be empty: the default), then features to add and to take away.
+    ///
+    /// # Errors
+    /// Names that do not exist, features that are not modelled or lack what they build on.
+    pub fn parse(text: &str) -> Result<Self, ModelError> {
+        let mut parts = text.split(',').map(str::trim);
+        let mut name = parts.next().unwrap_or_default();
+        let mut changes: Vec<&str> = Vec::new();
+        if name.starts_with(['+', '-']) {
+            changes.push(name);
+            name = "";
+        }
+        changes.extend(parts.filter(|part| !part.is_empty()));
+        let name = if name.is_empty() { DEFAULT } else { name };
+        let mut model = by_name(name).ok_or_else(|| ModelError::UnknownModel {
+            name: name.to_owned(),
+            nearest: nearest(name, NAMES.iter().copied()),
+        })?;
+        for change in changes {
+            if let Some(feature) = change.strip_prefix('+') {
+                let feature = find(feature)?;
+                if !feature.row().implemented {
+                    return Err(ModelError::NotImplemented { name: feature.row().name });
+                }
+                model.features.insert(feature);
+            } else if let Some(feature) = change.strip_prefix('-') {
+                model.features.remove(find(feature)?);
+            } else {
+                return Err(ModelError::NoSign { text: change.to_owned() });
+            }
+        }
+        for &(feature, needed) in NEEDS {
+            if model.has(feature) && !model.has(needed) {
+                return Err(ModelError::Dependency { name: feature.row().name, needed: needed.row().name });
+            }
+        }
+        Ok(model)
+    }
+}
+
+/// Other spellings in use: of the manual, and of QEMU.
+const ALIASES: &[(&str, Feature)] = &[
+    ("invtsc", Feature::NonstopTsc),
+    ("sse3", Feature::Pni),
+    ("sse4.1", Feature::Sse41),
+    ("sse4.2", Feature::Sse42),
+    ("lzcnt", Feature::Abm),
+    ("tsc-deadline", Feature::TscDeadlineTimer),
+    ("spec-ctrl", Feature::Ibrs),
+    ("arch-capabilities", Feature::ArchCapabilities),
+];
+
+fn find(name: &str) -> Result<Feature, ModelError> {
+    let alias = || ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, feature)| *feature);
+    Feature::from_name(name).or_else(alias).ok_or_else(|| ModelError::UnknownFeature {
+        name: name.to_owned(),
+        nearest: nearest(name, FEATURES.iter().map(|row| row.name)),
+    })
+}
+
+/// The candidate that takes the fewest edits to become, if not more than a third of the name.
+fn nearest(name: &str, candidates: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    candidates
+        .map(|candidate| (distance(name, candidate), candidate))
+        .min()
+        .filter(|(edits, candidate)| *edits <= 1 + candidate.len() / 3)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Levenshtein distance in bytes.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_are_added_and_taken_away_in_order() {
+        let model = Model::parse("nehalem,+smep,-popcnt,+pcid,-pcid").unwrap();
+        assert!(model.has(Feature::Smep) && !model.has(Feature::Popcnt) && !model.has(Feature::Pcid));
+        assert_eq!(Model::parse("").unwrap(), Model::default());
+        assert!(!Model::parse("-invtsc").unwrap().has(Feature::NonstopTsc));
+    }
+
+    #[test]
+    fn errors_name_what_was_probably_meant() {
+        let text = |s| Model::parse(s).unwrap_err().to_string();
+        assert!(text("nehalm").contains("did you mean 'nehalem'"));
+        assert!(text("host").contains("models: glassvisor-v2, "));
+        assert!(text("qemu64,+sse4_3").contains("did you mean 'sse4_"));
+        assert!(text("qemu64,+zzzzzzzzzzzz").contains("/proc/cpuinfo"));
+        assert_eq!(text("qemu64,smep"), "'smep' is neither +feature nor -feature: write a sign before each feature");
+        assert_eq!(Model::parse("qemu64,+avx2"), Err(ModelError::NotImplemented { name: "avx2" }));
+        assert_eq!(
+            Model::parse("nehalem,-ssse3"),
+            Err(ModelError::Dependency { name: "sse4_1", needed: "ssse3" })
+        );
+    }
+
+    #[test]
+    fn every_named_model_has_what_its_features_need() {
+        for name in NAMES {
+            assert!(Model::parse(name).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn distance_counts_edits() {
+        assert_eq!((distance("kitten", "sitting"), distance("", "abc"), distance("x", "x")), (3, 3, 0));
+    }
+}

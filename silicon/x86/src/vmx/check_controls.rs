@@ -1,0 +1,149 @@
+//! Checks on control fields ("Checks on VMX Controls").
+
+use x86_defs::exception::vector;
+use x86_defs::control::cr0;
+use x86_defs::vmx::Field;
+use x86_defs::vmx::capability::ept_vpid;
+use x86_defs::vmx::controls::{exit, interruption, pin, primary, secondary};
+
+use super::capability::{self, EPT_VPID};
+use super::entry::{Checked, rule};
+use super::Vmcs;
+use crate::model::Model;
+
+/// The secondary controls in effect.
+pub(super) fn secondary_of(vmcs: &Vmcs) -> u32 {
+    let active = vmcs.get(Field::PrimaryControls) as u32 & primary::ACTIVATE_SECONDARY_CONTROLS != 0;
+    if active { vmcs.get(Field::SecondaryControls) as u32 } else { 0 }
+}
+
+pub(super) fn check(vmcs: &Vmcs, model: &Model) -> Checked {
+    check_execution(vmcs, model)?;
+    check_exit(vmcs, model)?;
+    check_entry(vmcs, model)
+}
+
+/// "VM-Execution Control Fields"
+fn check_execution(vmcs: &Vmcs, model: &Model) -> Checked {
+    let pin = vmcs.get(Field::PinBasedControls) as u32;
+    let primary = vmcs.get(Field::PrimaryControls) as u32;
+    let secondary = secondary_of(vmcs);
+    rule(capability::PIN.permits(pin), "pin-based controls: a reserved bit")?;
+    rule(capability::PRIMARY.permits(primary), "primary processor-based controls: a reserved bit")?;
+    rule(capability::secondary(model).permits(secondary), "secondary processor-based controls: a reserved bit")?;
+    rule(vmcs.get(Field::Cr3TargetCount) <= capability::CR3_TARGETS, "CR3-target count above 4")?;
+    if primary & primary::USE_IO_BITMAPS != 0 {
+        rule(page(vmcs, Field::IoBitmapA, model), "I/O bitmap A: address not a page of the physical address space")?;
+        rule(page(vmcs, Field::IoBitmapB, model), "I/O bitmap B: address not a page of the physical address space")?;
+    }
+    if primary & primary::USE_MSR_BITMAPS != 0 {
+        rule(page(vmcs, Field::MsrBitmaps, model), "MSR bitmaps: address not a page of the physical address space")?;
+    }
+    rule(
+        pin & pin::NMI_EXITING != 0 || pin & pin::VIRTUAL_NMIS == 0,
+        "virtual NMIs without NMI exiting",
+    )?;
+    rule(
+        pin & pin::VIRTUAL_NMIS != 0 || primary & primary::NMI_WINDOW_EXITING == 0,
+        "NMI-window exiting without virtual NMIs",
+    )?;
+    if secondary & secondary::ENABLE_VPID != 0 {
+        rule(vmcs.get(Field::VirtualProcessorIdentifier) != 0, "VPID 0 is the host's")?;
+    }
+    if secondary & secondary::ENABLE_EPT != 0 {
+        check_eptp(vmcs.get(Field::EptPointer), model)?;
+    }
+    rule(
+        secondary & secondary::UNRESTRICTED_GUEST == 0 || secondary & secondary::ENABLE_EPT != 0,
+        "unrestricted guest without EPT",
+    )
+}
+
+/// "Extended-Page-Table Pointer (EPTP)"
+fn check_eptp(eptp: u64, model: &Model) -> Checked {
+    rule(matches!(eptp & 7, 0 | 6), "EPTP: memory type neither uncacheable nor write-back")?;
+    rule((eptp >> 3) & 7 == 3, "EPTP: page-walk length not 4")?;
+    rule(eptp & 1 << 6 == 0 || EPT_VPID & ept_vpid::ACCESSED_DIRTY != 0, "EPTP: accessed and dirty flags")?;
+    rule(eptp & 0xf80 == 0 && model.is_physical(eptp), "EPTP: a reserved bit")
+}
+
+/// "VM-Exit Control Fields"
+fn check_exit(vmcs: &Vmcs, model: &Model) -> Checked {
+    let controls = vmcs.get(Field::ExitControls) as u32;
+    rule(capability::EXIT.permits(controls), "VM-exit controls: a reserved bit")?;
+    rule(
+        controls & exit::SAVE_PREEMPTION_TIMER == 0
+            || vmcs.get(Field::PinBasedControls) as u32 & pin::PREEMPTION_TIMER != 0,
+        "save VMX-preemption timer value without the timer",
+    )?;
+    rule(
+        msr_list(vmcs, Field::ExitMsrStoreCount, Field::ExitMsrStoreAddress, model),
+        "VM-exit MSR-store area: address unaligned or outside of the physical address space",
+    )?;
+    rule(
+        msr_list(vmcs, Field::ExitMsrLoadCount, Field::ExitMsrLoadAddress, model),
+        "VM-exit MSR-load area: address unaligned or outside of the physical address space",
+    )
+}
+
+/// "VM-Entry Control Fields", without event injection.
+fn check_entry(vmcs: &Vmcs, model: &Model) -> Checked {
+    let controls = vmcs.get(Field::EntryControls) as u32;
+    rule(capability::ENTRY.permits(controls), "VM-entry controls: a reserved bit")?;
+    rule(
+        msr_list(vmcs, Field::EntryMsrLoadCount, Field::EntryMsrLoadAddress, model),
+        "VM-entry MSR-load area: address unaligned or outside of the physical address space",
+    )
+}
+
+/// The event to inject ("VM-Entry Controls for Event Injection"); `information` has its valid bit set.
+pub(super) fn check_event(vmcs: &Vmcs, information: u32, guest_cr0: u64) -> Checked {
+    let kind = information & interruption::TYPE;
+    let vector = (information & interruption::VECTOR) as u8;
+    let delivers_code = information & interruption::DELIVER_ERROR_CODE != 0;
+    rule(information & 0x7fff_f000 == 0, "VM-entry interruption information: a reserved bit")?;
+    rule(kind != 1 << 8, "VM-entry interruption information: reserved type")?;
+    rule(
+        match kind {
+            interruption::TYPE_NMI => vector == vector::NMI,
+            interruption::TYPE_HARDWARE_EXCEPTION => vector <= 31,
+            interruption::TYPE_OTHER => vector == 0,
+            _ => true,
+        },
+        "VM-entry interruption information: the vector does not fit the type",
+    )?;
+    let unrestricted = secondary_of(vmcs) & secondary::UNRESTRICTED_GUEST != 0;
+    let protected = guest_cr0 & cr0::PE != 0 || !unrestricted;
+    let has_code = kind == interruption::TYPE_HARDWARE_EXCEPTION
+        && protected
+        && matches!(
+            vector,
+            vector::DF | vector::TS | vector::NP | vector::SS | vector::GP | vector::PF | vector::AC | vector::CP
+        );
+    rule(delivers_code == has_code, "VM-entry interruption information: error code does not fit type and vector")?;
+    if delivers_code {
+        let code = vmcs.get(Field::EntryExceptionErrorCode);
+        rule(code >> 16 == 0, "VM-entry exception error code: a reserved bit")?;
+    }
+    if matches!(
+        kind,
+        interruption::TYPE_SOFTWARE_INTERRUPT
+            | interruption::TYPE_PRIVILEGED_SOFTWARE_EXCEPTION
+            | interruption::TYPE_SOFTWARE_EXCEPTION
+    ) {
+        rule(vmcs.get(Field::EntryInstructionLength) <= 15, "VM-entry instruction length above 15")?;
+    }
+    Ok(())
+}
+
+fn page(vmcs: &Vmcs, field: Field, model: &Model) -> bool {
+    let address = vmcs.get(field);
+    address & 0xfff == 0 && model.is_physical(address)
+}
+
+/// Whether an MSR area is empty, or aligned and wholly inside of the physical address space.
+fn msr_list(vmcs: &Vmcs, count: Field, address: Field, model: &Model) -> bool {
+    let (count, address) = (vmcs.get(count), vmcs.get(address));
+    count == 0
+        || address & 0xf == 0 && address.checked_add(count * 16 - 1).is_some_and(|last| model.is_physical(last))
+}
