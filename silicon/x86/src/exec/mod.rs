@@ -18,6 +18,7 @@ pub mod sse;
 pub mod stack;
 pub mod string;
 pub mod system;
+pub mod x87;
 
 #[cfg(test)]
 pub(crate) mod run_test;

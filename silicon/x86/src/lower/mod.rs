@@ -15,6 +15,7 @@ pub mod sse;
 pub mod stack;
 pub mod string;
 pub mod system;
+pub mod x87;
 
 use iced_x86::Instruction;
 
@@ -38,6 +39,7 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
         .or_else(|| io::lower(l))
         .or_else(|| system::lower(l))
         .or_else(|| sse::lower(l))
+        .or_else(|| x87::lower(l))
 }
 
 /// Whether a block ends after this instruction although it is no branch.
