@@ -6,7 +6,9 @@ cd "$(dirname "$0")/.."
 kernel=${KERNEL:-6.12}
 glassvisor=target/release/glassvisor
 
-boot=("$glassvisor" boot --memory "${MEMORY:-512M}" --cpus "${CPUS:-1}" --time "${TIME:-virtual}" --progress --stats table)
+boot=("$glassvisor" boot --memory "${MEMORY:-512M}" --cpus "${CPUS:-1}" --time "${TIME:-virtual}" --stats table)
+# The guest's shell has the terminal to itself.
+case " ${APPEND:-} " in *" gv.shell "*) ;; *) boot+=(--progress) ;; esac
 [ -z "${CPU:-}" ] || boot+=(--cpu "$CPU")
 
 if guest/fetch-kernel.sh "$kernel"; then

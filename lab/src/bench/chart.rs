@@ -66,6 +66,11 @@ impl Axis {
     }
 }
 
+/// Two significant digits at least.
+fn digits(ratio: f64) -> String {
+    if ratio < 1.0 { format!("{ratio:.2}") } else { format!("{ratio:.1}") }
+}
+
 /// The chart as SVG text. Rows without a native time (a boot) are not in it. An empty string when no row has two engines.
 pub fn svg(report: &Report) -> Result<String, ChartError> {
     let engines: Vec<Engine> = report.engines().into_iter().filter(|e| *e != Engine::Native).collect();
@@ -118,7 +123,7 @@ pub fn svg(report: &Report) -> Result<String, ChartError> {
                 };
                 let x = axis.at(ratio);
                 root.draw(&Rectangle::new([(one.min(x), y), (one.max(x), y + BAR - 1)], colour(*engine).filled()))?;
-                root.draw(&Text::new(format!("{ratio:.1}"), (one.max(x) + 4, y + BAR / 2), label(9, HPos::Left)))?;
+                root.draw(&Text::new(digits(ratio), (one.max(x) + 4, y + BAR / 2), label(9, HPos::Left)))?;
             }
         }
         root.draw(&PathElement::new([(one, TOP - 6), (one, bottom)], INK))?;

@@ -204,6 +204,9 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     if !svg.is_empty() {
         write(&options.out, "bench.svg", &svg)?;
     }
+    for line in report.unreliable() {
+        println!("unreliable (busy host, or too short): {line}");
+    }
     println!("written: {}", options.out.display());
     let wrong = report.wrong_checksums();
     if wrong.is_empty() { Ok(()) } else { Err(BenchError::Checksums(wrong)) }

@@ -104,6 +104,24 @@ impl Report {
             .collect()
     }
 
+    /// Rows where the guest's clock, which follows the host's, disagrees with the time between the lines by more than a
+    /// fifth (and 2 ms): the host was too busy to stamp the lines in time, or the row is too short to measure.
+    pub fn unreliable(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (row, engines) in &self.cells {
+            for engine in [Engine::Native, Engine::Tcg, Engine::Real] {
+                let Some(cell) = engines.get(&engine) else { continue };
+                let (Some(wall), Some(guest)) = (cell.median_ms(), median(&cell.guest_ms)) else { continue };
+                if (wall - guest).abs() > 2.0 + guest / 5.0 {
+                    found.push(format!(
+                        "{row} on {engine}: {wall:.1} ms between the lines, {guest:.1} ms by the guest's clock"
+                    ));
+                }
+            }
+        }
+        found
+    }
+
     /// The engines that have any sample, in the order of the columns.
     pub fn engines(&self) -> Vec<Engine> {
         Engine::ALL.into_iter().filter(|e| self.cells.values().any(|engines| engines.contains_key(e))).collect()
@@ -160,6 +178,7 @@ impl Report {
             "report": self,
             "median_wall_ms": medians,
             "geometric_mean_ratio": means,
+            "unreliable": self.unreliable(),
         })
     }
 }
@@ -212,6 +231,21 @@ mod tests {
         assert!(report.wrong_checksums().is_empty());
         report.add(Engine::Virtual, vec![sample("intmix", 1, "b0")]);
         assert_eq!(report.wrong_checksums(), ["intmix: native bb, tcg bb, virtual b0"]);
+    }
+
+    #[test]
+    fn a_wall_time_that_the_guests_clock_contradicts_is_reported() {
+        let stamped =
+            |wall_ms, guest_ms: u64| Sample { guest_ns: Some(guest_ms * 1_000_000), ..sample("fib", wall_ms, "aa") };
+        let unreliable = |engine, wall_ms, guest_ms| {
+            let mut report = Report { rows: vec!["fib".to_owned()], ..Report::default() };
+            report.add(engine, vec![stamped(wall_ms, guest_ms)]);
+            report.unreliable()
+        };
+        assert_eq!(unreliable(Engine::Tcg, 105, 100), Vec::<String>::new());
+        assert_eq!(unreliable(Engine::Real, 0, 100).len(), 1);
+        assert_eq!(unreliable(Engine::Native, 200, 100).len(), 1);
+        assert_eq!(unreliable(Engine::Virtual, 200, 100), Vec::<String>::new(), "its clock is not the host's");
     }
 
     #[test]
