@@ -94,7 +94,8 @@ pub fn reg(register: Register) -> u8 {
         Register::AH | Register::CH | Register::DH | Register::BH => {
             0x40 | (register as u8 - Register::AH as u8)
         }
-        r if r.is_gpr() => r.number() as u8,
+        // The decoder numbers 8-bit registers in a row of its own: the register that contains them has the slot.
+        r if r.is_gpr() => r.full_register().number() as u8,
         r if r.is_xmm() || r.is_ymm() || r.is_mm() || r.is_st() || r.is_segment_register() => r.number() as u8,
         r if r.is_cr() || r.is_dr() => r.number() as u8,
         _ => ZERO,
@@ -271,5 +272,19 @@ impl Lowering<'_> {
     #[must_use]
     pub fn branch_target(&self) -> u64 {
         self.insn.near_branch_target()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_register_of_every_size_has_its_slot() {
+        assert_eq!([Register::AL, Register::BL, Register::SPL, Register::DIL, Register::R8L, Register::R15L].map(reg), [
+            0, 3, 4, 7, 8, 15
+        ]);
+        assert_eq!([Register::AH, Register::BH].map(reg), [0x40, 0x43]);
+        assert_eq!([Register::R9, Register::R9D, Register::R9W].map(reg), [9, 9, 9]);
     }
 }
