@@ -49,11 +49,8 @@ impl Kicker {
                 Wait::Kicked
             }
             Some(limit) => {
-                let (_guard, result) = self
-                    .0
-                    .changed
-                    .wait_timeout_while(guard, limit, not_kicked)
-                    .unwrap_or_else(PoisonError::into_inner);
+                let (_guard, result) =
+                    self.0.changed.wait_timeout_while(guard, limit, not_kicked).unwrap_or_else(PoisonError::into_inner);
                 if result.timed_out() { Wait::TimedOut } else { Wait::Kicked }
             }
         }

@@ -29,11 +29,9 @@ impl Vcpu {
                 edx: u32::from_le_bytes(*b"M\0\0\0"),
             },
             KVM_FEATURES => CpuidResult { eax: feature::ALL, ..CpuidResult::default() },
-            TIMING => CpuidResult {
-                eax: self.processor.core.model.tsc_khz,
-                ebx: APIC_BUS_KHZ,
-                ..CpuidResult::default()
-            },
+            TIMING => {
+                CpuidResult { eax: self.processor.core.model.tsc_khz, ebx: APIC_BUS_KHZ, ..CpuidResult::default() }
+            }
             0x4000_0002..=0x4fff_ffff => CpuidResult::default(),
             _ => self.hardware_leaf(leaf, subleaf, vcpus),
         }

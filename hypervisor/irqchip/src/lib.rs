@@ -19,16 +19,11 @@ pub mod pit;
 mod routing;
 
 pub use irqchip::{
-    Claim, IrqStatus, Irqchip, IrqchipConfig, PendingInterrupt, PitReinjection, PvIpiError,
-    SetIrqError,
+    Claim, IrqStatus, Irqchip, IrqchipConfig, PendingInterrupt, PitReinjection, PvIpiError, SetIrqError,
 };
-pub use lapic::{
-    ApicMode, Features, GeneralProtection, LocalApic, Lvt, MsrError, PvEoiFlag, TimerDeadline,
-    deliver,
-};
+pub use lapic::{ApicMode, Features, GeneralProtection, LocalApic, Lvt, MsrError, PvEoiFlag, TimerDeadline, deliver};
 pub use message::{
-    DeliveryMode, DestinationMode, IpiRequest, Message, Origin, Shorthand, Signal, TriggerMode,
-    VcpuSignal,
+    DeliveryMode, DestinationMode, IpiRequest, Message, Origin, Shorthand, Signal, TriggerMode, VcpuSignal,
 };
 pub use msi::{Msi, MsiDestination, MsiError};
 pub use now::Now;

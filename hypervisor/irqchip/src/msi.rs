@@ -47,9 +47,7 @@ impl Msi {
         let mut destination = (low >> 12) & 0xff;
         if width == MsiDestination::Bits32 {
             if high & 0xff != 0 {
-                return Err(MsiError::ReservedAddressBits {
-                    address: self.address,
-                });
+                return Err(MsiError::ReservedAddressBits { address: self.address });
             }
             destination |= high;
         }
@@ -57,16 +55,8 @@ impl Msi {
             vector: self.data as u8,
             delivery: DeliveryMode::from_bits(self.data >> 8),
             destination,
-            destination_mode: if low & (1 << 2) != 0 {
-                DestinationMode::Logical
-            } else {
-                DestinationMode::Physical
-            },
-            trigger: if self.data & (1 << 15) != 0 {
-                TriggerMode::Level
-            } else {
-                TriggerMode::Edge
-            },
+            destination_mode: if low & (1 << 2) != 0 { DestinationMode::Logical } else { DestinationMode::Physical },
+            trigger: if self.data & (1 << 15) != 0 { TriggerMode::Level } else { TriggerMode::Edge },
             // The level bit means nothing to a message of its own: KVM, too, always asserts.
             deassert: false,
             shorthand: Shorthand::None,

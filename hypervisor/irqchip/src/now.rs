@@ -15,9 +15,6 @@ impl Now {
     /// An instant for calls that only follow the nanosecond clock.
     #[must_use]
     pub const fn at_ns(vm_ns: u64) -> Self {
-        Self {
-            vm_ns,
-            guest_tsc: 0,
-        }
+        Self { vm_ns, guest_tsc: 0 }
     }
 }

@@ -82,9 +82,7 @@ impl Routing {
     /// A table without any route.
     #[must_use]
     pub fn empty() -> Self {
-        Self {
-            routes: BTreeMap::new(),
-        }
+        Self { routes: BTreeMap::new() }
     }
 
     /// What KVM's `KVM_CREATE_IRQCHIP` sets up: GSIs 0 to 15 go to the pins of that number of both the 8259 pair and the
@@ -94,10 +92,7 @@ impl Routing {
         let mut routing = Self::empty();
         for gsi in 0..24u8 {
             let pic = PicPin::new(gsi).map(Route::Pic);
-            routing.set(
-                u32::from(gsi),
-                pic.into_iter().chain([Route::Ioapic(gsi)]).collect(),
-            );
+            routing.set(u32::from(gsi), pic.into_iter().chain([Route::Ioapic(gsi)]).collect());
         }
         routing
     }

@@ -9,7 +9,9 @@ use crate::{Frame, HostPhysical, PAGE_SIZE, PageState};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BankError {
     /// Bank {base:#x}+{len:#x} is not a whole number of 4 KiB pages: align its base, size and host address.
-    #[error("memory bank {base:#x}+{len:#x} is not a whole number of 4 KiB pages: align its base, size and host address")]
+    #[error(
+        "memory bank {base:#x}+{len:#x} is not a whole number of 4 KiB pages: align its base, size and host address"
+    )]
     Unaligned { base: u64, len: u64 },
     /// Bank {base:#x}+{len:#x} overlaps one that exists.
     #[error("memory bank {base:#x}+{len:#x} overlaps one that exists")]
@@ -74,8 +76,9 @@ impl PhysicalMemory {
     /// Unaligned or overlapping range, or no host memory.
     pub fn add(&self, base: HostPhysical, len: u64) -> Result<(), BankError> {
         self.check(base.0, len)?;
-        let layout = Layout::from_size_align(usize::try_from(len).map_err(|_| BankError::OutOfMemory { len })?, 2 << 20)
-            .map_err(|_| BankError::OutOfMemory { len })?;
+        let layout =
+            Layout::from_size_align(usize::try_from(len).map_err(|_| BankError::OutOfMemory { len })?, 2 << 20)
+                .map_err(|_| BankError::OutOfMemory { len })?;
         // SAFETY: `check` refuses a length of zero.
         let host = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(BankError::OutOfMemory { len })?;
         self.insert(base.0, len, host)

@@ -91,9 +91,7 @@ impl std::fmt::Debug for Op {
 pub fn reg(register: Register) -> u8 {
     match register {
         Register::None => ZERO,
-        Register::AH | Register::CH | Register::DH | Register::BH => {
-            0x40 | (register as u8 - Register::AH as u8)
-        }
+        Register::AH | Register::CH | Register::DH | Register::BH => 0x40 | (register as u8 - Register::AH as u8),
         // The decoder numbers 8-bit registers in a row of its own: the register that contains them has the slot.
         r if r.is_gpr() => r.full_register().number() as u8,
         r if r.is_xmm() || r.is_ymm() || r.is_mm() || r.is_st() || r.is_segment_register() => r.number() as u8,
@@ -204,7 +202,12 @@ impl Lowering<'_> {
     /// Whether the address-size prefix (0x67) is present.
     #[must_use]
     pub fn address_size_prefix(&self) -> bool {
-        self.bytes.iter().take_while(|b| matches!(b, 0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 | 0x66 | 0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f)).any(|&b| b == 0x67)
+        self.bytes
+            .iter()
+            .take_while(|b| {
+                matches!(b, 0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 | 0x66 | 0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f)
+            })
+            .any(|&b| b == 0x67)
     }
 
     /// Address size in bits of an instruction with implicit memory operands (strings, `LOOP`, `XLAT`).
@@ -281,9 +284,10 @@ mod tests {
 
     #[test]
     fn every_register_of_every_size_has_its_slot() {
-        assert_eq!([Register::AL, Register::BL, Register::SPL, Register::DIL, Register::R8L, Register::R15L].map(reg), [
-            0, 3, 4, 7, 8, 15
-        ]);
+        assert_eq!(
+            [Register::AL, Register::BL, Register::SPL, Register::DIL, Register::R8L, Register::R15L].map(reg),
+            [0, 3, 4, 7, 8, 15]
+        );
         assert_eq!([Register::AH, Register::BH].map(reg), [0x40, 0x43]);
         assert_eq!([Register::R9, Register::R9D, Register::R9W].map(reg), [9, 9, 9]);
     }

@@ -181,8 +181,7 @@ impl Processor {
                 page.frame.read(offset, &mut bytes[..head]);
                 second.frame.read(0, &mut bytes[head..]);
                 self.core.mmu.leave_page();
-                let crossing =
-                    Crossing { host: second.host, state: second.state, generation: second_generation };
+                let crossing = Crossing { host: second.host, state: second.state, generation: second_generation };
                 Block::new(decode::decode_one(&bytes, size), host, key, generation, Some(crossing))
             }
         };

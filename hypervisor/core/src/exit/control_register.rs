@@ -1,7 +1,7 @@
 //! MOV to and from CR0, CR4 and CR8, CLTS, LMSW, and debug registers.
 
-use x86_defs::control::{cr0, cr4, efer};
 use silicon_x86::mem::Invvpid;
+use x86_defs::control::{cr0, cr4, efer};
 use x86_defs::segment::{index, rights};
 
 use x86_defs::vmx::Field;
@@ -56,17 +56,8 @@ impl Vcpu {
     /// MOV to CR0 with the manual's checks; `false` is #GP(0).
     fn write_cr0(&mut self, memory: &GuestMemory, value: u64) -> bool {
         let old = self.cr0();
-        let defined = cr0::PE
-            | cr0::MP
-            | cr0::EM
-            | cr0::TS
-            | cr0::ET
-            | cr0::NE
-            | cr0::WP
-            | cr0::AM
-            | cr0::NW
-            | cr0::CD
-            | cr0::PG;
+        let defined =
+            cr0::PE | cr0::MP | cr0::EM | cr0::TS | cr0::ET | cr0::NE | cr0::WP | cr0::AM | cr0::NW | cr0::CD | cr0::PG;
         if value >> 32 != 0 {
             return false;
         }
@@ -92,7 +83,11 @@ impl Vcpu {
         } else {
             self.set_cr0(value);
         }
-        if paging && e & efer::LME == 0 && self.cr4() & cr4::PAE != 0 && (old ^ value) & (cr0::PG | cr0::CD | cr0::NW) != 0 {
+        if paging
+            && e & efer::LME == 0
+            && self.cr4() & cr4::PAE != 0
+            && (old ^ value) & (cr0::PG | cr0::CD | cr0::NW) != 0
+        {
             self.load_pdptes(memory);
         }
         if (old ^ value) & cr0::PG != 0 {
@@ -108,9 +103,7 @@ impl Vcpu {
         if value & !supported != 0
             || long && value & cr4::PAE == 0
             || long && (value ^ old) & cr4::LA57 != 0
-            || value & cr4::PCIDE != 0
-                && old & cr4::PCIDE == 0
-                && (!long || self.processor.core.cr3 & 0xfff != 0)
+            || value & cr4::PCIDE != 0 && old & cr4::PCIDE == 0 && (!long || self.processor.core.cr3 & 0xfff != 0)
         {
             return false;
         }

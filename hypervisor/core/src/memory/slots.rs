@@ -74,7 +74,8 @@ impl Slots {
         if self.slots.iter().any(|s| s.number == number) {
             return Err(SlotError::Exists { number });
         }
-        if let Some(other) = self.slots.iter().find(|s| guest < s.guest + s.len && s.guest < guest.saturating_add(len)) {
+        if let Some(other) = self.slots.iter().find(|s| guest < s.guest + s.len && s.guest < guest.saturating_add(len))
+        {
             return Err(SlotError::Overlap { number, guest, other: other.number });
         }
         if !guest.is_multiple_of(PAGE_SIZE) {

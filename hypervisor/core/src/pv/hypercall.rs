@@ -20,7 +20,9 @@ const EOPNOTSUPP: i64 = -95;
 pub enum Effect {
     None,
     /// Wake the vCPU with this APIC id from HLT.
-    Kick { apic_id: u32 },
+    Kick {
+        apic_id: u32,
+    },
     /// The vCPU gives up the rest of its slice.
     Yield,
 }

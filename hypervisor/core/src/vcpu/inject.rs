@@ -36,7 +36,8 @@ impl Vcpu {
 
     /// Fills in the VM-entry event, and asks for a window where something has to wait.
     pub(crate) fn inject_next(&mut self, irqchip: &mut Irqchip) {
-        let occupied = self.processor.core.vmread(Field::EntryInterruptionInformation) as u32 & interruption::VALID != 0;
+        let occupied =
+            self.processor.core.vmread(Field::EntryInterruptionInformation) as u32 & interruption::VALID != 0;
         let mut free = !occupied;
         if free && let Some(exception) = self.exception.take() {
             self.inject_exception(exception);

@@ -83,7 +83,8 @@ impl Vcpu {
     pub fn set_regs(&mut self, r: &kvm_regs) {
         let core = &mut self.processor.core;
         let values = [
-            r.rax, r.rcx, r.rdx, r.rbx, r.rsp, r.rbp, r.rsi, r.rdi, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15,
+            r.rax, r.rcx, r.rdx, r.rbx, r.rsp, r.rbp, r.rsi, r.rdi, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14,
+            r.r15,
         ];
         core.gpr[..16].copy_from_slice(&values);
         core.vmwrite(Field::GuestRip, r.rip);

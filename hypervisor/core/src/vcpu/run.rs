@@ -113,8 +113,7 @@ impl Vcpu {
                 self.unhalted
                     || self.exception.is_some()
                     || (self.nmi_pending && !self.processor.core.events.nmi_blocked)
-                    || (shared.irqchip.pending_interrupt(self.index).is_some()
-                        && self.processor.core.interrupts_open())
+                    || (shared.irqchip.pending_interrupt(self.index).is_some() && self.processor.core.interrupts_open())
             }
         }
     }

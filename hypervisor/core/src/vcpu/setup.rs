@@ -10,8 +10,8 @@ use silicon_x86::vmx::Vmcs;
 use x86_defs::control::{cr0, cr4, efer};
 use x86_defs::msr;
 use x86_defs::segment::rights;
-use x86_defs::vmx::{Field, capability};
 use x86_defs::vmx::controls::{entry, exit, pin, primary, secondary};
+use x86_defs::vmx::{Field, capability};
 
 use super::{MpState, Vcpu};
 use crate::msr::MsrStore;
@@ -208,7 +208,15 @@ impl Vcpu {
                 0,
                 rights::P | 2,
             ),
-            (Field::GuestTrSelector, Field::GuestTrBase, Field::GuestTrLimit, Field::GuestTrRights, 0, 0, rights::P | 11),
+            (
+                Field::GuestTrSelector,
+                Field::GuestTrBase,
+                Field::GuestTrLimit,
+                Field::GuestTrRights,
+                0,
+                0,
+                rights::P | 11,
+            ),
         ];
         for (selector, base, limit, access, s, b, r) in segments {
             c.vmwrite(selector, s);

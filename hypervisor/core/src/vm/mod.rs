@@ -146,8 +146,7 @@ impl Vm {
         let index = self.shared.irqchip.add_vcpu(apic_id);
         self.shared.vcpus = index + 1;
         let eptp = self.shared.ept.pointer();
-        let mut vcpu =
-            Vcpu::new(index, apic_id, &self.machine, &self.model, self.clock.clone(), eptp, self.pages);
+        let mut vcpu = Vcpu::new(index, apic_id, &self.machine, &self.model, self.clock.clone(), eptp, self.pages);
         vcpu.processor.core.rng = Random::new(self.config.seed ^ (index as u64) << 32);
         // All vCPUs share one TSC: a vCPU made later reads what the first does.
         if let Some(first) = self.vcpus.first() {

@@ -12,7 +12,7 @@ use silicon_memory::Word as _;
 use silicon_x86::core::Clock;
 use silicon_x86::mem::DeviceAccess;
 
-use super::{Vm, VcpuExit};
+use super::{VcpuExit, Vm};
 use crate::error::Error;
 use crate::exit::{Next, UserExit};
 use crate::pv::OnProcessor;
@@ -33,13 +33,23 @@ const IDLE_KICK_CHECK: u32 = 1024;
 /// The next thing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Choice {
-    Run { vcpu: usize, until: u64 },
+    Run {
+        vcpu: usize,
+        until: u64,
+    },
     /// The local APIC timer of a halted vCPU.
-    Timer { vcpu: usize, tsc: u64 },
+    Timer {
+        vcpu: usize,
+        tsc: u64,
+    },
     /// The 8254.
-    Pit { tsc: u64 },
+    Pit {
+        tsc: u64,
+    },
     /// The VMM's own timer.
-    Wakeup { tsc: u64 },
+    Wakeup {
+        tsc: u64,
+    },
     /// Nothing will happen by itself.
     Nothing,
 }
@@ -255,7 +265,11 @@ impl Vm {
                 continue;
             }
             if other.wakes(&self.shared) {
-                let at = other.processor.core.now_quarter_cycles().max(other.wake_tsc * 4 * u64::from(other.mp_state == MpState::Halted));
+                let at = other
+                    .processor
+                    .core
+                    .now_quarter_cycles()
+                    .max(other.wake_tsc * 4 * u64::from(other.mp_state == MpState::Halted));
                 end = end.min(at + QUANTUM);
             } else if other.mp_state == MpState::Halted {
                 if let Some(tsc) = other.timer_host_tsc(&self.shared.irqchip, &self.shared.clock) {
@@ -302,8 +316,6 @@ impl Vm {
 
     /// Whether an interrupt from outside could wake a vCPU.
     fn can_be_woken(&self) -> bool {
-        self.vcpus
-            .iter()
-            .any(|v| v.mp_state == MpState::Halted && v.processor.core.interrupts_open())
+        self.vcpus.iter().any(|v| v.mp_state == MpState::Halted && v.processor.core.interrupts_open())
     }
 }

@@ -46,11 +46,7 @@ impl RedirectionEntry {
     /// Trigger mode.
     #[must_use]
     pub const fn trigger(self) -> TriggerMode {
-        if self.0 & LEVEL != 0 {
-            TriggerMode::Level
-        } else {
-            TriggerMode::Edge
-        }
+        if self.0 & LEVEL != 0 { TriggerMode::Level } else { TriggerMode::Edge }
     }
 
     pub(crate) fn set_remote_irr(&mut self) {

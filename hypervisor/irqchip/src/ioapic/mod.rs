@@ -68,11 +68,7 @@ impl Ioapic {
     /// After RESET. Inputs keep their levels: they belong to the devices.
     pub fn reset(&mut self) {
         let (sources, asserted) = (self.sources, self.asserted);
-        *self = Self {
-            sources,
-            asserted,
-            ..Self::default()
-        };
+        *self = Self { sources, asserted, ..Self::default() };
     }
 
     /// Guest-physical address of the registers.
@@ -94,13 +90,7 @@ impl Ioapic {
     }
 
     /// A source drives an input to a level.
-    pub fn set_pin(
-        &mut self,
-        pin: u8,
-        source: IrqSource,
-        level: Level,
-        bus: &mut Bus<'_>,
-    ) -> PinOutcome {
+    pub fn set_pin(&mut self, pin: u8, source: IrqSource, level: Level, bus: &mut Bus<'_>) -> PinOutcome {
         let Some(sources) = self.sources.get_mut(usize::from(pin)) else {
             return PinOutcome::NoSuchPin;
         };
@@ -118,8 +108,7 @@ impl Ioapic {
         if edge && was_asserted {
             return PinOutcome::NoEdge;
         }
-        self.service(pin, bus)
-            .map_or(PinOutcome::Held, PinOutcome::Sent)
+        self.service(pin, bus).map_or(PinOutcome::Held, PinOutcome::Sent)
     }
 
     /// Send the message of an asserted input, unless masked or still waiting for the end of the one before.
@@ -161,8 +150,6 @@ impl Ioapic {
     /// Whether any level-triggered entry waits for the end of this vector, so that its end must not be delayed.
     #[must_use]
     pub fn handles_vector(&self, vector: u8) -> bool {
-        self.entries
-            .iter()
-            .any(|entry| entry.vector() == vector && entry.trigger() == TriggerMode::Level)
+        self.entries.iter().any(|entry| entry.vector() == vector && entry.trigger() == TriggerMode::Level)
     }
 }

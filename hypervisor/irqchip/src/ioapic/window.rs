@@ -26,10 +26,7 @@ impl Ioapic {
             _ => 0,
         };
         let within = (offset & 0xf) as usize;
-        for (byte, source) in data
-            .iter_mut()
-            .zip(value.to_le_bytes().into_iter().skip(within))
-        {
+        for (byte, source) in data.iter_mut().zip(value.to_le_bytes().into_iter().skip(within)) {
             *byte = source;
         }
     }

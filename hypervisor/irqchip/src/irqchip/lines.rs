@@ -69,12 +69,7 @@ impl Irqchip {
     /// # Errors
     ///
     /// As [`set_irq_line`](Self::set_irq_line).
-    pub fn drive(
-        &mut self,
-        gsi: u32,
-        source: IrqSource,
-        level: Level,
-    ) -> Result<IrqStatus, SetIrqError> {
+    pub fn drive(&mut self, gsi: u32, source: IrqSource, level: Level) -> Result<IrqStatus, SetIrqError> {
         let count = self.routing.get(gsi).len();
         if count == 0 {
             return Err(SetIrqError::NoRoute { gsi });
@@ -102,15 +97,8 @@ impl Irqchip {
     }
 
     fn drive_ioapic(&mut self, pin: u8, source: IrqSource, level: Level) -> IrqStatus {
-        let Self {
-            ioapic,
-            lapics,
-            outbox,
-            ..
-        } = self;
-        let outcome = ioapic.set_pin(pin, source, level, &mut |message| {
-            deliver(message, lapics, outbox)
-        });
+        let Self { ioapic, lapics, outbox, .. } = self;
+        let outcome = ioapic.set_pin(pin, source, level, &mut |message| deliver(message, lapics, outbox));
         match outcome {
             PinOutcome::Sent(delivered) => delivered.into(),
             PinOutcome::NoEdge => IrqStatus::Coalesced,

@@ -36,15 +36,8 @@ impl Irqchip {
         }
         if let Some(offset) = within(address, self.ioapic.address(), MMIO_LENGTH) {
             let listeners = self.tick_listeners();
-            let Self {
-                ioapic,
-                lapics,
-                outbox,
-                ..
-            } = self;
-            ioapic.mmio_write(offset, data, &mut |message| {
-                deliver(message, lapics, outbox)
-            });
+            let Self { ioapic, lapics, outbox, .. } = self;
+            ioapic.mmio_write(offset, data, &mut |message| deliver(message, lapics, outbox));
             self.follow_tick_listeners(listeners);
             return Claim::Claimed;
         }

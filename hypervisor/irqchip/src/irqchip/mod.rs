@@ -90,17 +90,8 @@ impl Irqchip {
 
     /// Add a vCPU with an APIC ID and return its index. The first one is the bootstrap processor.
     pub fn add_vcpu(&mut self, apic_id: u32) -> usize {
-        let role = if self.lapics.is_empty() {
-            Role::Bootstrap
-        } else {
-            Role::Application
-        };
-        self.lapics.push(LocalApic::new(
-            apic_id,
-            role,
-            self.features,
-            self.lint0_at_reset,
-        ));
+        let role = if self.lapics.is_empty() { Role::Bootstrap } else { Role::Application };
+        self.lapics.push(LocalApic::new(apic_id, role, self.features, self.lint0_at_reset));
         self.lapics.len() - 1
     }
 

@@ -26,13 +26,7 @@ impl Irqchip {
     /// # Errors
     ///
     /// #GP, or that the MSR is not one of the local APIC's.
-    pub fn msr_write(
-        &mut self,
-        vcpu: usize,
-        msr: u32,
-        value: u64,
-        now: Now,
-    ) -> Result<(), MsrError> {
+    pub fn msr_write(&mut self, vcpu: usize, msr: u32, value: u64, now: Now) -> Result<(), MsrError> {
         let effect = self.lapics[vcpu].msr_write(vcpu, msr, value, now)?;
         self.apply(effect);
         Ok(())

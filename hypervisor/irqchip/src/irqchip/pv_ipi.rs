@@ -26,13 +26,7 @@ impl Irqchip {
     /// # Errors
     ///
     /// [`PvIpiError`].
-    pub fn send_pv_ipi(
-        &mut self,
-        vcpu: usize,
-        bitmap: u128,
-        first_id: u32,
-        command: u64,
-    ) -> Result<u32, PvIpiError> {
+    pub fn send_pv_ipi(&mut self, vcpu: usize, bitmap: u128, first_id: u32, command: u64) -> Result<u32, PvIpiError> {
         if command & DESTINATION_BITS != 0 {
             return Err(PvIpiError::Command { command });
         }
@@ -42,8 +36,7 @@ impl Irqchip {
                 continue;
             };
             if bit < u128::BITS && bitmap >> bit & 1 != 0 && lapic.hardware_enabled() {
-                let message =
-                    Message::from_icr(command as u32, lapic.x2apic_id(), Origin::Vcpu(vcpu));
+                let message = Message::from_icr(command as u32, lapic.x2apic_id(), Origin::Vcpu(vcpu));
                 deliver_to(&message, index, lapic, &mut self.outbox, &mut delivered);
             }
         }

@@ -32,11 +32,7 @@ pub(super) struct PitTicks {
 
 impl PitTicks {
     pub(super) const fn new(policy: PitReinjection) -> Self {
-        Self {
-            policy,
-            pending: 0,
-            acknowledged: true,
-        }
+        Self { policy, pending: 0, acknowledged: true }
     }
 }
 
@@ -103,23 +99,21 @@ impl Irqchip {
 
     /// Inputs of the 8259 pair whose interrupt has ended.
     pub(super) fn pic_ended(&mut self, ended: EndedPins) {
-        let is_tick =
-            self.routing.get(PIT_GSI).iter().any(
-                |route| matches!(route, Route::Pic(pin) if ended.0 & (1 << pin.number()) != 0),
-            );
+        let is_tick = self
+            .routing
+            .get(PIT_GSI)
+            .iter()
+            .any(|route| matches!(route, Route::Pic(pin) if ended.0 & (1 << pin.number()) != 0));
         if is_tick {
             self.pit_tick_acknowledged();
         }
     }
 
     fn pit_entries(&self) -> impl Iterator<Item = crate::ioapic::RedirectionEntry> + '_ {
-        self.routing
-            .get(PIT_GSI)
-            .iter()
-            .filter_map(|route| match route {
-                Route::Ioapic(pin) => self.ioapic.entry(*pin),
-                _ => None,
-            })
+        self.routing.get(PIT_GSI).iter().filter_map(|route| match route {
+            Route::Ioapic(pin) => self.ioapic.entry(*pin),
+            _ => None,
+        })
     }
 
     /// Whether the I/O APIC sends ticks with this vector.

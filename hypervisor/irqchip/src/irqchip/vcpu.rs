@@ -71,9 +71,9 @@ impl Irqchip {
     /// call [`LocalApic::pv_eoi_set`](crate::LocalApic::pv_eoi_set).
     #[must_use]
     pub fn pv_eoi_can_set(&self, vcpu: usize) -> bool {
-        self.lapics[vcpu].pv_eoi_candidate().is_some_and(|vector| {
-            !self.ioapic.handles_vector(vector) && !self.is_pit_vector(vector)
-        })
+        self.lapics[vcpu]
+            .pv_eoi_candidate()
+            .is_some_and(|vector| !self.ioapic.handles_vector(vector) && !self.is_pit_vector(vector))
     }
 
     /// Settle the paravirtual end of interrupt after an exit, with the guest's flag as found.
@@ -91,12 +91,7 @@ impl Irqchip {
                 self.send(&message);
             }
             Effect::Eoi(eoi) => {
-                let Self {
-                    ioapic,
-                    lapics,
-                    outbox,
-                    ..
-                } = self;
+                let Self { ioapic, lapics, outbox, .. } = self;
                 ioapic.end_of_interrupt(eoi, &mut |message| deliver(message, lapics, outbox));
                 if self.is_pit_vector(eoi.vector) {
                     self.pit_tick_acknowledged();
@@ -114,11 +109,7 @@ impl Irqchip {
             return;
         }
         for (vcpu, lapic) in self.lapics.iter_mut().enumerate() {
-            let signal = if lapic.accepts_extint() {
-                Some(Signal::ExtInt)
-            } else {
-                lapic.local_interrupt(Lvt::Lint0)
-            };
+            let signal = if lapic.accepts_extint() { Some(Signal::ExtInt) } else { lapic.local_interrupt(Lvt::Lint0) };
             if let Some(signal) = signal {
                 self.outbox.push(VcpuSignal { vcpu, signal });
             }

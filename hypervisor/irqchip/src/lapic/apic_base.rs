@@ -85,9 +85,7 @@ impl LocalApic {
     /// #GP for reserved bits (bit 10 is one without x2APIC), and for the changes of mode that the manual forbids:
     /// disabled to x2APIC, x2APIC to xAPIC, and bit 10 without bit 11.
     pub fn write_apic_base(&mut self, value: u64) -> Result<(), GeneralProtection> {
-        let fault = Err(GeneralProtection {
-            msr: IA32_APIC_BASE,
-        });
+        let fault = Err(GeneralProtection { msr: IA32_APIC_BASE });
         let width = u32::from(self.features.physical_address_bits).clamp(32, 52);
         let mut valid = ((1u64 << width) - 1) & !0xfff | BSP | EN;
         if self.features.x2apic {
@@ -96,10 +94,7 @@ impl LocalApic {
         if value & !valid != 0 || value & (EN | EXTD) == EXTD {
             return fault;
         }
-        let forbidden = [
-            (ApicMode::Disabled, ApicMode::X2Apic),
-            (ApicMode::X2Apic, ApicMode::XApic),
-        ];
+        let forbidden = [(ApicMode::Disabled, ApicMode::X2Apic), (ApicMode::X2Apic, ApicMode::XApic)];
         if forbidden.contains(&(self.mode(), mode_of(value))) {
             return fault;
         }
@@ -131,8 +126,7 @@ impl LocalApic {
     pub(crate) fn set_x2apic_identity(&mut self) {
         let id = self.initial_id;
         self.registers.set(Register::ID, id);
-        self.registers
-            .set(Register::LDR, ((id >> 4) << 16) | (1 << (id & 0xf)));
+        self.registers.set(Register::LDR, ((id >> 4) << 16) | (1 << (id & 0xf)));
         self.registers.set(Register::ICR2, 0);
     }
 

@@ -34,11 +34,7 @@ impl Delivered {
 
 /// Deliver a message: vectors enter the request registers, and everything that a vCPU must notice is appended to
 /// `signals`, in the order of the slice.
-pub fn deliver(
-    message: &Message,
-    apics: &mut [LocalApic],
-    signals: &mut Vec<VcpuSignal>,
-) -> Delivered {
+pub fn deliver(message: &Message, apics: &mut [LocalApic], signals: &mut Vec<VcpuSignal>) -> Delivered {
     let mut delivered = Delivered::default();
     let lowest = message.delivery == DeliveryMode::LowestPriority || message.redirection_hint;
     if lowest && message.shorthand != Shorthand::SelfOnly {
@@ -98,16 +94,13 @@ pub(crate) fn deliver_to(
             let acceptance = apic.accept_fixed(message.vector, message.trigger);
             delivered.count(acceptance);
             // A refused vector may have requested the error interrupt.
-            let requested =
-                acceptance != Acceptance::Refused || apic.highest_deliverable().is_some();
+            let requested = acceptance != Acceptance::Refused || apic.highest_deliverable().is_some();
             requested.then_some(Signal::Fixed)
         }
         DeliveryMode::Nmi => Some(Signal::Nmi),
         DeliveryMode::Smi => Some(Signal::Smi),
         // INIT level de-assert synchronised arbitration IDs on ancient parts; it resets nothing.
-        DeliveryMode::Init => {
-            (message.trigger == TriggerMode::Edge || !message.deassert).then_some(Signal::Init)
-        }
+        DeliveryMode::Init => (message.trigger == TriggerMode::Edge || !message.deassert).then_some(Signal::Init),
         DeliveryMode::StartUp => Some(Signal::Sipi(message.vector)),
         DeliveryMode::ExtInt => Some(Signal::ExtInt),
         DeliveryMode::Reserved => None,

@@ -22,11 +22,8 @@ impl LocalApic {
     pub fn end_of_interrupt(&mut self) -> Option<Eoi> {
         let vector = self.registers.highest(VectorSet::InService)?;
         self.registers.remove(VectorSet::InService, vector);
-        let trigger = if self.registers.test(VectorSet::TriggerMode, vector) {
-            TriggerMode::Level
-        } else {
-            TriggerMode::Edge
-        };
+        let trigger =
+            if self.registers.test(VectorSet::TriggerMode, vector) { TriggerMode::Level } else { TriggerMode::Edge };
         Some(Eoi { vector, trigger })
     }
 }

@@ -61,8 +61,7 @@ impl LocalApic {
             // Its own vector is illegal: that is one more error, and nothing to report it with.
             self.pending_errors |= ApicError::ReceiveIllegalVector.bit();
         } else if self.registers.insert(VectorSet::Request, entry.vector()) {
-            self.registers
-                .remove(VectorSet::TriggerMode, entry.vector());
+            self.registers.remove(VectorSet::TriggerMode, entry.vector());
             self.accepted[usize::from(entry.vector())] += 1;
         }
     }

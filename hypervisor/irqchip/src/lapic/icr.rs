@@ -18,11 +18,7 @@ impl Message {
     #[must_use]
     pub fn from_icr(command: u32, destination: u32, origin: Origin) -> Self {
         let delivery = DeliveryMode::from_bits(command >> 8);
-        let trigger = if command & (1 << 15) != 0 {
-            TriggerMode::Level
-        } else {
-            TriggerMode::Edge
-        };
+        let trigger = if command & (1 << 15) != 0 { TriggerMode::Level } else { TriggerMode::Edge };
         Self {
             vector: command as u8,
             delivery,
@@ -52,16 +48,9 @@ impl LocalApic {
         let command = command & !DELIVERY_STATUS;
         self.registers.set(Register::ICR, command);
         self.registers.set(Register::ICR2, high);
-        let destination = if self.x2apic_enabled() {
-            high
-        } else {
-            high >> 24
-        };
+        let destination = if self.x2apic_enabled() { high } else { high >> 24 };
         let message = Message::from_icr(command, destination, origin);
-        let has_vector = matches!(
-            message.delivery,
-            DeliveryMode::Fixed | DeliveryMode::LowestPriority
-        );
+        let has_vector = matches!(message.delivery, DeliveryMode::Fixed | DeliveryMode::LowestPriority);
         if has_vector && message.vector < 16 {
             self.raise_error(ApicError::SendIllegalVector);
             return None;

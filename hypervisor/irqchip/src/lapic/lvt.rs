@@ -33,14 +33,7 @@ const LINT: u32 = WITH_MODE | (1 << 13) | (1 << 15);
 
 impl Lvt {
     /// All entries.
-    pub const ALL: [Self; 6] = [
-        Self::Timer,
-        Self::Thermal,
-        Self::Perf,
-        Self::Lint0,
-        Self::Lint1,
-        Self::Error,
-    ];
+    pub const ALL: [Self; 6] = [Self::Timer, Self::Thermal, Self::Perf, Self::Lint0, Self::Lint1, Self::Error];
 
     /// Its register.
     #[must_use]
@@ -56,9 +49,7 @@ impl Lvt {
     }
 
     pub(crate) fn from_register(register: Register) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|entry| entry.register() == register)
+        Self::ALL.into_iter().find(|entry| entry.register() == register)
     }
 }
 
@@ -77,11 +68,7 @@ impl LvtEntry {
         DeliveryMode::from_bits(self.0 >> 8)
     }
     pub const fn trigger(self) -> TriggerMode {
-        if self.0 & (1 << 15) != 0 {
-            TriggerMode::Level
-        } else {
-            TriggerMode::Edge
-        }
+        if self.0 & (1 << 15) != 0 { TriggerMode::Level } else { TriggerMode::Edge }
     }
 }
 

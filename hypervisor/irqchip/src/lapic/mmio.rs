@@ -57,9 +57,7 @@ impl LocalApic {
             Register::ICR2 => self.registers.set(Register::ICR2, value & 0xff00_0000),
             Register::ICR => {
                 let high = self.registers.get(Register::ICR2);
-                return self
-                    .send_ipi(value, high, Origin::Vcpu(vcpu))
-                    .map_or(Effect::None, Effect::Ipi);
+                return self.send_ipi(value, high, Origin::Vcpu(vcpu)).map_or(Effect::None, Effect::Ipi);
             }
             _ => match self.write_register(register, value, now) {
                 Ok(effect) => return effect,
@@ -70,8 +68,7 @@ impl LocalApic {
     }
 
     fn reject_write(&mut self, register: Register, now: Now) {
-        let read_only = matches!(register, Register::APR | Register::RRD)
-            || self.read_register(register, now).is_ok();
+        let read_only = matches!(register, Register::APR | Register::RRD) || self.read_register(register, now).is_ok();
         if !read_only {
             self.raise_error(ApicError::IllegalRegisterAddress);
         }

@@ -48,11 +48,7 @@ pub struct Features {
 
 impl Default for Features {
     fn default() -> Self {
-        Self {
-            x2apic: true,
-            tsc_deadline: true,
-            physical_address_bits: 46,
-        }
+        Self { x2apic: true, tsc_deadline: true, physical_address_bits: 46 }
     }
 }
 

@@ -19,10 +19,7 @@ const X2APIC_LAST: u32 = 0x8ff;
 /// Whether the MSR belongs to the local APIC.
 #[must_use]
 pub const fn is_lapic_msr(msr: u32) -> bool {
-    matches!(
-        msr,
-        IA32_APIC_BASE | IA32_TSC_DEADLINE | X2APIC_FIRST..=X2APIC_LAST
-    )
+    matches!(msr, IA32_APIC_BASE | IA32_TSC_DEADLINE | X2APIC_FIRST..=X2APIC_LAST)
 }
 
 fn x2apic_register(msr: u32) -> Option<Register> {
@@ -43,15 +40,9 @@ impl LocalApic {
             IA32_TSC_DEADLINE if self.features.tsc_deadline => Ok(self.tsc_deadline()),
             IA32_TSC_DEADLINE => Err(fault.into()),
             X2APIC_FIRST..=X2APIC_LAST => {
-                let register = x2apic_register(msr)
-                    .filter(|_| self.x2apic_enabled())
-                    .ok_or(fault)?;
+                let register = x2apic_register(msr).filter(|_| self.x2apic_enabled()).ok_or(fault)?;
                 let low = self.read_register(register, now).map_err(|_| fault)?;
-                let high = if register == Register::ICR {
-                    self.registers.get(Register::ICR2)
-                } else {
-                    0
-                };
+                let high = if register == Register::ICR { self.registers.get(Register::ICR2) } else { 0 };
                 Ok(u64::from(high) << 32 | u64::from(low))
             }
             _ => Err(MsrError::Foreign { msr }),
@@ -66,13 +57,7 @@ impl LocalApic {
     /// # Errors
     ///
     /// #GP as on hardware, or [`MsrError::Foreign`] for other MSRs.
-    pub fn msr_write(
-        &mut self,
-        vcpu: usize,
-        msr: u32,
-        value: u64,
-        now: Now,
-    ) -> Result<Effect, MsrError> {
+    pub fn msr_write(&mut self, vcpu: usize, msr: u32, value: u64, now: Now) -> Result<Effect, MsrError> {
         let fault = GeneralProtection { msr };
         match msr {
             IA32_APIC_BASE => {
@@ -85,24 +70,15 @@ impl LocalApic {
             }
             IA32_TSC_DEADLINE => Err(fault.into()),
             X2APIC_FIRST..=X2APIC_LAST => {
-                let register = x2apic_register(msr)
-                    .filter(|_| self.x2apic_enabled())
-                    .ok_or(fault)?;
-                self.write_x2apic(vcpu, register, value, now)
-                    .ok_or(MsrError::GeneralProtection(fault))
+                let register = x2apic_register(msr).filter(|_| self.x2apic_enabled()).ok_or(fault)?;
+                self.write_x2apic(vcpu, register, value, now).ok_or(MsrError::GeneralProtection(fault))
             }
             _ => Err(MsrError::Foreign { msr }),
         }
     }
 
     /// None is a fault.
-    fn write_x2apic(
-        &mut self,
-        vcpu: usize,
-        register: Register,
-        value: u64,
-        now: Now,
-    ) -> Option<Effect> {
+    fn write_x2apic(&mut self, vcpu: usize, register: Register, value: u64, now: Now) -> Option<Effect> {
         let origin = Origin::Vcpu(vcpu);
         if register == Register::ICR {
             if value & X2APIC_RESERVED != 0 {

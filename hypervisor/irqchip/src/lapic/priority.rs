@@ -33,11 +33,7 @@ impl LocalApic {
     pub fn ppr(&self) -> u8 {
         let tpr = self.tpr();
         let in_service = self.registers.highest(VectorSet::InService).unwrap_or(0);
-        if tpr & 0xf0 >= in_service & 0xf0 {
-            tpr
-        } else {
-            in_service & 0xf0
-        }
+        if tpr & 0xf0 >= in_service & 0xf0 { tpr } else { in_service & 0xf0 }
     }
 
     /// Arbitration priority. (KVM reads 0.)
@@ -61,10 +57,6 @@ impl LocalApic {
             return 0;
         };
         // KVM's rule: the threshold is in force only while the task priority is what holds the request back.
-        if self.tpr() >> 4 < vector >> 4 {
-            0
-        } else {
-            vector >> 4
-        }
+        if self.tpr() >> 4 < vector >> 4 { 0 } else { vector >> 4 }
     }
 }

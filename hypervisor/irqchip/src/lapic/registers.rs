@@ -141,10 +141,7 @@ impl RegisterPage {
     /// How many bits are set.
     #[must_use]
     pub fn count(&self, set: VectorSet) -> u32 {
-        self.words[set.first_word()..set.first_word() + 8]
-            .iter()
-            .map(|word| word.count_ones())
-            .sum()
+        self.words[set.first_word()..set.first_word() + 8].iter().map(|word| word.count_ones()).sum()
     }
 
     /// The page as `kvm_lapic_state` has it: each register in the first four bytes of its sixteen.

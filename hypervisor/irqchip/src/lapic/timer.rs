@@ -61,22 +61,17 @@ impl LocalApic {
 
     /// Mode bits that exist: without TSC-deadline, bit 18 is reserved.
     pub(crate) fn timer_mode_mask(&self) -> u32 {
-        if self.features.tsc_deadline {
-            3 << MODE_SHIFT
-        } else {
-            1 << MODE_SHIFT
-        }
+        if self.features.tsc_deadline { 3 << MODE_SHIFT } else { 1 << MODE_SHIFT }
     }
 
     /// When to call [`timer_expired`](Self::timer_expired), masked or not. Ask after each write, INIT and reset.
     #[must_use]
     pub fn timer(&self) -> Option<TimerDeadline> {
         match self.timer_mode() {
-            TimerMode::OneShot | TimerMode::Periodic => {
-                self.timer.expiry_ns.map(TimerDeadline::Nanoseconds)
+            TimerMode::OneShot | TimerMode::Periodic => self.timer.expiry_ns.map(TimerDeadline::Nanoseconds),
+            TimerMode::TscDeadline => {
+                (self.timer.deadline_tsc != 0).then_some(TimerDeadline::Tsc(self.timer.deadline_tsc))
             }
-            TimerMode::TscDeadline => (self.timer.deadline_tsc != 0)
-                .then_some(TimerDeadline::Tsc(self.timer.deadline_tsc)),
             TimerMode::Reserved => None,
         }
     }
@@ -166,9 +161,7 @@ impl LocalApic {
             // left' = left * new / old; expiry' = now + left'
             let left = u128::from(expiry.saturating_sub(now.vm_ns));
             let left = left * u128::from(new_step) / u128::from(old_step);
-            let left = u64::try_from(left)
-                .unwrap_or(u64::MAX)
-                .min(self.period_ns());
+            let left = u64::try_from(left).unwrap_or(u64::MAX).min(self.period_ns());
             self.timer.expiry_ns = Some(now.vm_ns.saturating_add(left));
         }
     }
@@ -189,11 +182,7 @@ impl LocalApic {
     /// IA32_TSC_DEADLINE: 0 in another mode, and after the deadline has passed.
     #[must_use]
     pub fn tsc_deadline(&self) -> u64 {
-        if self.hardware_enabled() && self.timer_mode() == TimerMode::TscDeadline {
-            self.timer.deadline_tsc
-        } else {
-            0
-        }
+        if self.hardware_enabled() && self.timer_mode() == TimerMode::TscDeadline { self.timer.deadline_tsc } else { 0 }
     }
 
     /// Write IA32_TSC_DEADLINE: 0 disarms; ignored in another mode.

@@ -28,11 +28,7 @@ const SVR_BITS: u32 = 0x3ff;
 
 impl LocalApic {
     /// Read a register that both forms have.
-    pub(crate) fn read_register(
-        &self,
-        register: Register,
-        now: Now,
-    ) -> Result<u32, NoSuchRegister> {
+    pub(crate) fn read_register(&self, register: Register, now: Now) -> Result<u32, NoSuchRegister> {
         Ok(match register {
             Register::PPR => u32::from(self.ppr()),
             Register::TIMER_CURRENT => self.current_count(now),

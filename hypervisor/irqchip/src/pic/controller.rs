@@ -140,8 +140,7 @@ impl Controller {
 
     /// Rank of the highest-priority input in the set: 0 is highest, 8 is none.
     fn rank(&self, set: u8) -> u8 {
-        set.rotate_right(u32::from(self.first_priority & 7))
-            .trailing_zeros() as u8
+        set.rotate_right(u32::from(self.first_priority & 7)).trailing_zeros() as u8
     }
 
     /// The input to serve next: requested, not masked, and of higher priority than all in service. `cascade` is the input
@@ -216,11 +215,7 @@ impl Controller {
             self.poll = true;
         }
         if value & 0x02 != 0 {
-            self.read_register = if value & 1 != 0 {
-                ReadRegister::InService
-            } else {
-                ReadRegister::Request
-            };
+            self.read_register = if value & 1 != 0 { ReadRegister::InService } else { ReadRegister::Request };
         }
         if value & 0x40 != 0 {
             self.special_mask = value & 0x20 != 0;
@@ -273,11 +268,7 @@ impl Controller {
             }
             // The wiring of the cascade is fixed.
             Initialization::Icw3 => {
-                self.initialization = if self.icw4_needed {
-                    Initialization::Icw4
-                } else {
-                    Initialization::Done
-                };
+                self.initialization = if self.icw4_needed { Initialization::Icw4 } else { Initialization::Done };
             }
             Initialization::Icw4 => {
                 self.special_fully_nested = value & 0x10 != 0;

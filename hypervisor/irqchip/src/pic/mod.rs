@@ -67,11 +67,7 @@ impl Pic {
             Level::High => *sources |= source.mask(),
             Level::Low => *sources &= !source.mask(),
         }
-        let combined = if *sources == 0 {
-            Level::Low
-        } else {
-            Level::High
-        };
+        let combined = if *sources == 0 { Level::Low } else { Level::High };
         let latched = self.controllers[usize::from(number >> 3)].set_input(number & 7, combined);
         self.cascade();
         latched

@@ -184,11 +184,7 @@ impl Counter {
     /// Digits above 9 are not counts; the chip's behaviour is then undefined, and here they count as themselves.
     fn decode(&self, written: u16) -> u32 {
         if !self.bcd {
-            return if written == 0 {
-                0x1_0000
-            } else {
-                u32::from(written)
-            };
+            return if written == 0 { 0x1_0000 } else { u32::from(written) };
         }
         let digit = |shift: u16| u32::from(written >> shift & 0xf);
         let value = digit(12) * 1000 + digit(8) * 100 + digit(4) * 10 + digit(0);
@@ -201,9 +197,7 @@ impl Counter {
         }
         let count = count % 10_000;
         let digits = [count / 1000, count / 100 % 10, count / 10 % 10, count % 10];
-        digits
-            .into_iter()
-            .fold(0, |value, digit| value << 4 | digit as u16)
+        digits.into_iter().fold(0, |value, digit| value << 4 | digit as u16)
     }
 
     pub(super) fn set_gate(&mut self, gate: Level, tick: u64) {
@@ -219,9 +213,7 @@ impl Counter {
         }
         match self.progress {
             Progress::Running { since } if falls => {
-                self.progress = Progress::Paused {
-                    elapsed: tick.saturating_sub(since),
-                };
+                self.progress = Progress::Paused { elapsed: tick.saturating_sub(since) };
             }
             Progress::Paused { elapsed } if rises => {
                 // A periodic mode starts its cycle anew, the others go on.
@@ -231,9 +223,7 @@ impl Counter {
                 } else {
                     elapsed
                 };
-                self.progress = Progress::Running {
-                    since: (tick + 1).saturating_sub(elapsed),
-                };
+                self.progress = Progress::Running { since: (tick + 1).saturating_sub(elapsed) };
             }
             _ => {}
         }
@@ -260,11 +250,7 @@ impl Counter {
             Access::High => 2,
             Access::LowThenHigh => 3,
         };
-        let status = output
-            | u8::from(null_count) << 6
-            | access << 4
-            | self.mode.bits() << 1
-            | u8::from(self.bcd);
+        let status = output | u8::from(null_count) << 6 | access << 4 | self.mode.bits() << 1 | u8::from(self.bcd);
         self.latched_status.get_or_insert(status);
     }
 
@@ -272,9 +258,7 @@ impl Counter {
         if let Some(status) = self.latched_status.take() {
             return status;
         }
-        let count = self
-            .latched_count
-            .unwrap_or_else(|| self.encode(self.count(tick)));
+        let count = self.latched_count.unwrap_or_else(|| self.encode(self.count(tick)));
         let [low, high] = count.to_le_bytes();
         let (value, done) = match (self.access, self.read_half) {
             (Access::Low, _) => (low, true),

@@ -30,11 +30,7 @@ pub struct Pit {
 impl Default for Pit {
     fn default() -> Self {
         Self {
-            counters: [
-                Counter::new(Level::High),
-                Counter::new(Level::High),
-                Counter::new(Level::Low),
-            ],
+            counters: [Counter::new(Level::High), Counter::new(Level::High), Counter::new(Level::Low)],
             speaker: Level::Low,
             settled_tick: 0,
             unreported_edges: 0,
@@ -56,9 +52,7 @@ impl Pit {
         if self.unreported_edges > 0 {
             return Some(ns_of_tick(self.settled_tick));
         }
-        self.counters[0]
-            .rising_edge_after(self.settled_tick)
-            .map(ns_of_tick)
+        self.counters[0].rising_edge_after(self.settled_tick).map(ns_of_tick)
     }
 
     /// How often the output of counter 0 rose since the last call, up to `now_ns`.

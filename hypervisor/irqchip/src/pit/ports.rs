@@ -31,17 +31,9 @@ impl Pit {
             0x40..=0x42 => self.counters[usize::from(port - 0x40)].write(value, tick),
             0x43 => self.write_control(value, tick),
             0x61 => {
-                let gate = if value & GATE != 0 {
-                    Level::High
-                } else {
-                    Level::Low
-                };
+                let gate = if value & GATE != 0 { Level::High } else { Level::Low };
                 self.counters[2].set_gate(gate, tick);
-                self.speaker = if value & SPEAKER != 0 {
-                    Level::High
-                } else {
-                    Level::Low
-                };
+                self.speaker = if value & SPEAKER != 0 { Level::High } else { Level::Low };
             }
             _ => {}
         }
@@ -76,9 +68,6 @@ impl Pit {
     fn read_port_61(&self, now_ns: u64, tick: u64) -> u8 {
         let counter = &self.counters[2];
         let bit = |level, shift: u8| u8::from(level == Level::High) << shift;
-        bit(counter.gate, 0)
-            | bit(self.speaker, 1)
-            | ((now_ns >> 14) as u8 & 1) << 4
-            | bit(counter.output(tick), 5)
+        bit(counter.gate, 0) | bit(self.speaker, 1) | ((now_ns >> 14) as u8 & 1) << 4 | bit(counter.output(tick), 5)
     }
 }

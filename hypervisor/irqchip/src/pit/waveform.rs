@@ -69,19 +69,11 @@ impl Counter {
         let high = match (self.mode, elapsed) {
             (CountingMode::InterruptOnTerminalCount, None) => false,
             (_, None) => true,
-            (CountingMode::InterruptOnTerminalCount | CountingMode::OneShot, Some(elapsed)) => {
-                elapsed >= reload
-            }
-            (CountingMode::RateGenerator | CountingMode::SquareWave, Some(_))
-                if self.gate == Level::Low =>
-            {
-                true
-            }
+            (CountingMode::InterruptOnTerminalCount | CountingMode::OneShot, Some(elapsed)) => elapsed >= reload,
+            (CountingMode::RateGenerator | CountingMode::SquareWave, Some(_)) if self.gate == Level::Low => true,
             (CountingMode::RateGenerator, Some(elapsed)) => elapsed % reload != reload - 1,
             (CountingMode::SquareWave, Some(elapsed)) => elapsed % reload < reload.div_ceil(2),
-            (CountingMode::SoftwareStrobe | CountingMode::HardwareStrobe, Some(elapsed)) => {
-                elapsed != reload
-            }
+            (CountingMode::SoftwareStrobe | CountingMode::HardwareStrobe, Some(elapsed)) => elapsed != reload,
         };
         if high { Level::High } else { Level::Low }
     }

@@ -19,10 +19,7 @@ fn forbidden_changes_of_mode_fault_and_change_nothing() {
     ] {
         let before = apic.clone();
         let result = apic.msr_write(0, APIC_BASE, value, T0);
-        assert!(
-            matches!(result, Err(MsrError::GeneralProtection(_))),
-            "{value:#x}"
-        );
+        assert!(matches!(result, Err(MsrError::GeneralProtection(_))), "{value:#x}");
         assert_eq!(apic, before);
     }
 }
@@ -48,16 +45,10 @@ fn every_legal_change_of_mode_is_taken() {
 fn reserved_bits_fault_and_follow_cpuid() {
     let mut apic = cold(0);
     for bit in [0, 1, 7, 9, 46, 63] {
-        assert!(
-            apic.write_apic_base(0xfee0_0800 | 1 << bit).is_err(),
-            "{bit}"
-        );
+        assert!(apic.write_apic_base(0xfee0_0800 | 1 << bit).is_err(), "{bit}");
     }
     apic.write_apic_base(0xfee0_0800 | 1 << 45).unwrap();
-    apic.set_features(Features {
-        x2apic: false,
-        ..Features::default()
-    });
+    apic.set_features(Features { x2apic: false, ..Features::default() });
     assert!(apic.write_apic_base(0xfee0_0800 | EXTD).is_err());
 }
 

@@ -2,26 +2,15 @@ use super::{enabled, write, x2apic};
 use irqchip::{DestinationMode, LocalApic, Message, Origin};
 
 fn message(mode: DestinationMode, destination: u32, origin: Origin) -> Message {
-    Message {
-        destination_mode: mode,
-        ..Message::from_icr(0x40, destination, origin)
-    }
+    Message { destination_mode: mode, ..Message::from_icr(0x40, destination, origin) }
 }
 
 fn physical(apic: &LocalApic, destination: u32) -> bool {
-    apic.is_destination(&message(
-        DestinationMode::Physical,
-        destination,
-        Origin::Vcpu(0),
-    ))
+    apic.is_destination(&message(DestinationMode::Physical, destination, Origin::Vcpu(0)))
 }
 
 fn logical(apic: &LocalApic, destination: u32) -> bool {
-    apic.is_destination(&message(
-        DestinationMode::Logical,
-        destination,
-        Origin::Vcpu(0),
-    ))
+    apic.is_destination(&message(DestinationMode::Logical, destination, Origin::Vcpu(0)))
 }
 
 #[test]

@@ -1,8 +1,7 @@
 use super::{EN, EXTD};
 use irqchip::{
-    Claim, IrqStatus, Irqchip, IrqchipConfig, Level, Lvt, Msi, MsiDestination, MsiError, Now,
-    PendingInterrupt, PitReinjection, PvEoiFlag, Route, Routing, SetIrqError, Signal,
-    TimerDeadline, VcpuSignal,
+    Claim, IrqStatus, Irqchip, IrqchipConfig, Level, Lvt, Msi, MsiDestination, MsiError, Now, PendingInterrupt,
+    PitReinjection, PvEoiFlag, Route, Routing, SetIrqError, Signal, TimerDeadline, VcpuSignal,
 };
 
 const T0: Now = super::T0;
@@ -23,10 +22,7 @@ fn irqchip(vcpus: u32) -> Irqchip {
 }
 
 fn write(irqchip: &mut Irqchip, vcpu: usize, address: u64, value: u32) {
-    assert_eq!(
-        irqchip.mmio_write(vcpu, address, &value.to_le_bytes(), T0),
-        Claim::Claimed
-    );
+    assert_eq!(irqchip.mmio_write(vcpu, address, &value.to_le_bytes(), T0), Claim::Claimed);
 }
 
 fn write_ioapic(irqchip: &mut Irqchip, pin: u32, entry: u32) {
@@ -59,14 +55,8 @@ fn end(irqchip: &mut Irqchip, vcpu: usize) {
 fn a_level_line_interrupts_until_the_device_is_served() {
     let mut irqchip = irqchip(2);
     write_ioapic(&mut irqchip, 10, 0x51 | 1 << 15);
-    assert_eq!(
-        irqchip.set_irq_line(10, Level::High),
-        Ok(IrqStatus::Delivered(1))
-    );
-    let signal = VcpuSignal {
-        vcpu: 0,
-        signal: Signal::Fixed,
-    };
+    assert_eq!(irqchip.set_irq_line(10, Level::High), Ok(IrqStatus::Delivered(1)));
+    let signal = VcpuSignal { vcpu: 0, signal: Signal::Fixed };
     assert_eq!(irqchip.take_signals(), [signal]);
     assert_eq!(irqchip.acknowledge_interrupt(0), Some(0x51));
     end(&mut irqchip, 0);
@@ -83,13 +73,7 @@ fn before_the_guest_sets_up_its_apics_the_8259_pair_interrupts_the_bootstrap_pro
     let mut irqchip = irqchip(2);
     open_pic(&mut irqchip);
     irqchip.set_irq_line(4, Level::High).unwrap();
-    assert_eq!(
-        irqchip.take_signals(),
-        [VcpuSignal {
-            vcpu: 0,
-            signal: Signal::ExtInt
-        }]
-    );
+    assert_eq!(irqchip.take_signals(), [VcpuSignal { vcpu: 0, signal: Signal::ExtInt }]);
     assert_eq!(irqchip.pending_interrupt(0), Some(PendingInterrupt::ExtInt));
     assert_eq!(irqchip.pending_interrupt(1), None);
     assert_eq!(irqchip.acknowledge_interrupt(0), Some(0x34));
@@ -121,13 +105,7 @@ fn an_ipi_reaches_the_other_vcpu() {
     let mut irqchip = irqchip(2);
     write(&mut irqchip, 0, LAPIC + 0x310, 1 << 24);
     write(&mut irqchip, 0, LAPIC + 0x300, 0x4608);
-    assert_eq!(
-        irqchip.take_signals(),
-        [VcpuSignal {
-            vcpu: 1,
-            signal: Signal::Sipi(8)
-        }]
-    );
+    assert_eq!(irqchip.take_signals(), [VcpuSignal { vcpu: 1, signal: Signal::Sipi(8) }]);
 }
 
 #[test]
@@ -136,67 +114,33 @@ fn x2apic_msrs_work_per_vcpu() {
     irqchip.msr_write(1, 0x1b, LAPIC | EN | EXTD, T0).unwrap();
     assert_eq!(irqchip.msr_read(1, 0x802, T0), Ok(1));
     assert!(irqchip.msr_read(0, 0x802, T0).is_err());
-    irqchip
-        .msr_write(1, 0x830, 0x0000_0000_0000_0055, T0)
-        .unwrap();
-    assert_eq!(
-        irqchip.pending_interrupt(0),
-        Some(PendingInterrupt::Vector(0x55))
-    );
+    irqchip.msr_write(1, 0x830, 0x0000_0000_0000_0055, T0).unwrap();
+    assert_eq!(irqchip.pending_interrupt(0), Some(PendingInterrupt::Vector(0x55)));
 }
 
 #[test]
 fn messages_are_delivered_where_they_say() {
     let mut irqchip = irqchip(3);
-    let msi = Msi {
-        address: 0xfee0_2000,
-        data: 0x61,
-    };
+    let msi = Msi { address: 0xfee0_2000, data: 0x61 };
     irqchip.send_msi(msi).unwrap();
-    assert_eq!(
-        irqchip.pending_interrupt(2),
-        Some(PendingInterrupt::Vector(0x61))
-    );
+    assert_eq!(irqchip.pending_interrupt(2), Some(PendingInterrupt::Vector(0x61)));
     assert_eq!(irqchip.pending_interrupt(0), None);
 }
 
 #[test]
 fn wide_message_destinations_use_the_high_half() {
-    let msi = Msi {
-        address: 0x0000_0100_fee0_2000,
-        data: 0x61,
-    };
-    assert_eq!(
-        msi.message(MsiDestination::Bits32).unwrap().destination,
-        0x102
-    );
-    assert_eq!(
-        msi.message(MsiDestination::Bits8).unwrap().destination,
-        0x02
-    );
-    let reserved = Msi {
-        address: 0x1_fee0_0000,
-        data: 0,
-    };
-    assert_eq!(
-        reserved.message(MsiDestination::Bits32),
-        Err(MsiError::ReservedAddressBits {
-            address: 0x1_fee0_0000
-        })
-    );
+    let msi = Msi { address: 0x0000_0100_fee0_2000, data: 0x61 };
+    assert_eq!(msi.message(MsiDestination::Bits32).unwrap().destination, 0x102);
+    assert_eq!(msi.message(MsiDestination::Bits8).unwrap().destination, 0x02);
+    let reserved = Msi { address: 0x1_fee0_0000, data: 0 };
+    assert_eq!(reserved.message(MsiDestination::Bits32), Err(MsiError::ReservedAddressBits { address: 0x1_fee0_0000 }));
 }
 
 #[test]
 fn routes_can_be_replaced_by_messages() {
     let mut irqchip = irqchip(1);
-    let msi = Msi {
-        address: 0xfee0_0000,
-        data: 0x62,
-    };
-    assert_eq!(
-        irqchip.set_irq_line(24, Level::High),
-        Err(SetIrqError::NoRoute { gsi: 24 })
-    );
+    let msi = Msi { address: 0xfee0_0000, data: 0x62 };
+    assert_eq!(irqchip.set_irq_line(24, Level::High), Err(SetIrqError::NoRoute { gsi: 24 }));
     irqchip.routing_mut().set(24, vec![Route::Msi(msi)]);
     irqchip.set_irq_line(24, Level::High).unwrap();
     irqchip.set_irq_line(24, Level::Low).unwrap();
@@ -304,10 +248,7 @@ fn ticks_that_reached_nobody_do_not_stop_the_ones_after() {
 #[test]
 fn the_paravirtual_end_is_not_offered_for_what_the_ioapic_waits_for() {
     let mut irqchip = irqchip(1);
-    let msi = |data| Msi {
-        address: 0xfee0_0000,
-        data,
-    };
+    let msi = |data| Msi { address: 0xfee0_0000, data };
     write_ioapic(&mut irqchip, 10, 0x51 | 1 << 15 | 1 << 16);
     irqchip.send_msi(msi(0x51)).unwrap();
     irqchip.acknowledge_interrupt(0);
@@ -336,10 +277,7 @@ fn the_local_timer_signals_its_vcpu() {
     write(&mut irqchip, 0, LAPIC + 0x320, 0x4_0040);
     irqchip.msr_write(0, 0x6e0, 77, T0).unwrap();
     assert_eq!(irqchip.lapic_timer(0), Some(TimerDeadline::Tsc(77)));
-    let now = Now {
-        vm_ns: 0,
-        guest_tsc: 77,
-    };
+    let now = Now { vm_ns: 0, guest_tsc: 77 };
     irqchip.lapic_timer_expired(0, now);
     assert_eq!(irqchip.take_signals().len(), 1);
     assert_eq!(irqchip.acknowledge_interrupt(0), Some(0x40));
@@ -350,13 +288,7 @@ fn a_local_nmi_line_signals_its_vcpu() {
     let mut irqchip = irqchip(1);
     write(&mut irqchip, 0, LAPIC + 0x360, 0x400);
     irqchip.local_interrupt(0, Lvt::Lint1);
-    assert_eq!(
-        irqchip.take_signals(),
-        [VcpuSignal {
-            vcpu: 0,
-            signal: Signal::Nmi
-        }]
-    );
+    assert_eq!(irqchip.take_signals(), [VcpuSignal { vcpu: 0, signal: Signal::Nmi }]);
 }
 
 #[test]
@@ -364,10 +296,7 @@ fn addresses_and_ports_of_others_are_left_alone() {
     let mut irqchip = irqchip(1);
     let before = irqchip.clone();
     let mut byte = [0x5a];
-    assert_eq!(
-        irqchip.mmio_read(0, 0xfed0_0000, &mut byte, T0),
-        Claim::Foreign
-    );
+    assert_eq!(irqchip.mmio_read(0, 0xfed0_0000, &mut byte, T0), Claim::Foreign);
     assert_eq!(irqchip.port_read(0x3f8, &mut byte, T0), Claim::Foreign);
     assert_eq!(irqchip.port_write(0x3f8, &[1], T0), Claim::Foreign);
     assert_eq!((byte, &irqchip), ([0x5a], &before));

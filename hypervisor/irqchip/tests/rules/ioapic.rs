@@ -15,11 +15,7 @@ struct Bench {
 
 impl Bench {
     fn new(entry: u32) -> Self {
-        let mut bench = Self {
-            ioapic: Ioapic::default(),
-            sent: Vec::new(),
-            accepting: 1,
-        };
+        let mut bench = Self { ioapic: Ioapic::default(), sent: Vec::new(), accepting: 1 };
         bench.write(0x10 + 2 * 5, entry);
         bench
     }
@@ -28,10 +24,7 @@ impl Bench {
         let (sent, accepted) = (&mut self.sent, self.accepting);
         f(&mut self.ioapic, &mut |message| {
             sent.push(*message);
-            Delivered {
-                accepted,
-                coalesced: 0,
-            }
+            Delivered { accepted, coalesced: 0 }
         })
     }
 
@@ -58,10 +51,7 @@ impl Bench {
     }
 
     fn eoi(&mut self) {
-        let eoi = Eoi {
-            vector: VECTOR as u8,
-            trigger: TriggerMode::Level,
-        };
+        let eoi = Eoi { vector: VECTOR as u8, trigger: TriggerMode::Level };
         self.run(|ioapic, bus| ioapic.end_of_interrupt(eoi, bus));
     }
 }

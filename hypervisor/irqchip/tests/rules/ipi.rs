@@ -7,10 +7,7 @@ fn send(apics: &mut [LocalApic], command: u32, destination: u32) -> Vec<(usize, 
     let mut signals = Vec::new();
     let message = Message::from_icr(command, destination, Origin::Vcpu(1));
     deliver(&message, apics, &mut signals);
-    signals
-        .into_iter()
-        .map(|VcpuSignal { vcpu, signal }| (vcpu, signal))
-        .collect()
+    signals.into_iter().map(|VcpuSignal { vcpu, signal }| (vcpu, signal)).collect()
 }
 
 fn three() -> Vec<LocalApic> {
@@ -19,12 +16,7 @@ fn three() -> Vec<LocalApic> {
 
 #[test]
 fn shorthands_select_around_the_sender() {
-    let fixed = |vcpus: &[usize]| {
-        vcpus
-            .iter()
-            .map(|v| (*v, Signal::Fixed))
-            .collect::<Vec<_>>()
-    };
+    let fixed = |vcpus: &[usize]| vcpus.iter().map(|v| (*v, Signal::Fixed)).collect::<Vec<_>>();
     assert_eq!(send(&mut three(), 0x4_0040, 0), fixed(&[1]));
     assert_eq!(send(&mut three(), 0x8_0040, 0), fixed(&[0, 1, 2]));
     assert_eq!(send(&mut three(), 0xc_0040, 0), fixed(&[0, 2]));
@@ -46,13 +38,7 @@ fn each_delivery_mode_has_its_signal() {
     ] {
         let mut apics = three();
         let got = send(&mut apics, mode << 8 | 0x9a, 12);
-        assert_eq!(
-            got,
-            signal
-                .map(|signal| (2, signal))
-                .into_iter()
-                .collect::<Vec<_>>()
-        );
+        assert_eq!(got, signal.map(|signal| (2, signal)).into_iter().collect::<Vec<_>>());
         assert_eq!(apics[2].requested(0x9a), signal == Some(Signal::Fixed));
     }
 }
@@ -77,10 +63,7 @@ fn nothing_reaches_a_local_apic_disabled_by_hardware() {
     let mut apics = three();
     apics[2].write_apic_base(0xfee0_0000).unwrap();
     assert_eq!(send(&mut apics, 0x500, 12), []);
-    assert_eq!(
-        send(&mut apics, 0x8_0400, 0),
-        [(0, Signal::Nmi), (1, Signal::Nmi)]
-    );
+    assert_eq!(send(&mut apics, 0x8_0400, 0), [(0, Signal::Nmi), (1, Signal::Nmi)]);
 }
 
 #[test]
@@ -107,17 +90,11 @@ fn the_command_register_gives_the_message_of_its_mode() {
     let mut xapic = enabled(0);
     super::write(&mut xapic, 0x310, 0x0500_0000);
     let effect = super::write(&mut xapic, 0x300, 0x40);
-    assert_eq!(
-        effect,
-        Effect::Ipi(Message::from_icr(0x40, 5, Origin::Vcpu(0)))
-    );
+    assert_eq!(effect, Effect::Ipi(Message::from_icr(0x40, 5, Origin::Vcpu(0))));
     assert_eq!(super::read(&mut xapic, 0x300), 0x40);
     let mut wide = x2apic(0);
     let effect = wide.msr_write(7, 0x830, 0x1_0005_0000_0040, T0).unwrap();
-    assert_eq!(
-        effect,
-        Effect::Ipi(Message::from_icr(0x40, 0x1_0005, Origin::Vcpu(7)))
-    );
+    assert_eq!(effect, Effect::Ipi(Message::from_icr(0x40, 0x1_0005, Origin::Vcpu(7))));
 }
 
 #[test]

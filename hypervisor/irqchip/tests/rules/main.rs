@@ -21,18 +21,11 @@ const APIC_BASE: u32 = 0x1b;
 const EN: u64 = 1 << 11;
 const EXTD: u64 = 1 << 10;
 
-const T0: Now = Now {
-    vm_ns: 0,
-    guest_tsc: 0,
-};
+const T0: Now = Now { vm_ns: 0, guest_tsc: 0 };
 
 /// A local APIC as it is after power-up.
 fn cold(id: u32) -> LocalApic {
-    let role = if id == 0 {
-        Role::Bootstrap
-    } else {
-        Role::Application
-    };
+    let role = if id == 0 { Role::Bootstrap } else { Role::Application };
     LocalApic::new(id, role, Features::default(), Lint0AtReset::ExtInt)
 }
 
@@ -47,8 +40,7 @@ fn enabled(id: u32) -> LocalApic {
 fn x2apic(id: u32) -> LocalApic {
     let mut apic = enabled(id);
     let base = apic.apic_base();
-    apic.write_apic_base(base | EXTD)
-        .expect("a legal change of mode");
+    apic.write_apic_base(base | EXTD).expect("a legal change of mode");
     apic
 }
 

@@ -87,10 +87,7 @@ fn inputs_of_the_board_cannot_be_made_level_triggered() {
     let mut pic = pic(1);
     pic.port_write(0x4d0, 0xff);
     pic.port_write(0x4d1, 0xff);
-    assert_eq!(
-        (pic.port_read(0x4d0).0, pic.port_read(0x4d1).0),
-        (0xf8, 0xde)
-    );
+    assert_eq!((pic.port_read(0x4d0).0, pic.port_read(0x4d1).0), (0xf8, 0xde));
 }
 
 #[test]

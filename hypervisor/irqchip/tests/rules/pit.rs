@@ -30,15 +30,7 @@ fn counter_2(control: u8, count: u16) -> Pit {
 /// Output of counter 2 for ticks after the load, `#` for high.
 fn waveform(control: u8, count: u16, ticks: u64) -> String {
     let mut pit = counter_2(control, count);
-    (0..ticks)
-        .map(|tick| {
-            if output(&mut pit, ns_of_tick(1 + tick)) {
-                '#'
-            } else {
-                '_'
-            }
-        })
-        .collect()
+    (0..ticks).map(|tick| if output(&mut pit, ns_of_tick(1 + tick)) { '#' } else { '_' }).collect()
 }
 
 #[test]
@@ -66,15 +58,7 @@ fn triggered_modes_wait_for_the_gate() {
         load(&mut pit, 2, control, 3, 0);
         assert!(output(&mut pit, ns_of_tick(100)));
         pit.port_write(0x61, 1, ns_of_tick(100));
-        let shape: String = (101..109)
-            .map(|tick| {
-                if output(&mut pit, ns_of_tick(tick)) {
-                    '#'
-                } else {
-                    '_'
-                }
-            })
-            .collect();
+        let shape: String = (101..109).map(|tick| if output(&mut pit, ns_of_tick(tick)) { '#' } else { '_' }).collect();
         assert_eq!(shape, expected, "{control:#x}");
     }
 }
@@ -125,21 +109,13 @@ fn a_latched_count_stays_until_read() {
 fn read_back_gives_status_then_count() {
     let mut pit = counter_2(0x0, 1000);
     pit.port_write(0x43, 0xc8, ns_of_tick(11));
-    assert_eq!(
-        pit.port_read(0x42, ns_of_tick(21)),
-        0x30,
-        "low, word, mode 0"
-    );
+    assert_eq!(pit.port_read(0x42, ns_of_tick(21)), 0x30, "low, word, mode 0");
     assert_eq!(read(&mut pit, 2, ns_of_tick(21)), 990);
     pit.port_write(0x43, 0xe8, ns_of_tick(1001));
     assert_eq!(pit.port_read(0x42, ns_of_tick(1001)), 0xb0, "high now");
     pit.port_write(0x43, 0xb0, ns_of_tick(1001));
     pit.port_write(0x43, 0xe8, ns_of_tick(1001));
-    assert_eq!(
-        pit.port_read(0x42, ns_of_tick(1001)),
-        0x70,
-        "no count loaded"
-    );
+    assert_eq!(pit.port_read(0x42, ns_of_tick(1001)), 0x70, "no count loaded");
 }
 
 #[test]
@@ -216,9 +192,7 @@ fn port_61_shows_gate_speaker_and_a_refresh_toggle() {
     let mut pit = Pit::default();
     pit.port_write(0x61, 0xff, 0);
     assert_eq!(pit.port_read(0x61, 0) & 0xcf, 3);
-    let toggles = (0..100)
-        .filter(|n| pit.port_read(0x61, n * 1000) & 0x10 != 0)
-        .count();
+    let toggles = (0..100).filter(|n| pit.port_read(0x61, n * 1000) & 0x10 != 0).count();
     assert!((40..60).contains(&toggles), "{toggles}");
 }
 

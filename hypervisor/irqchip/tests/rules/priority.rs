@@ -11,11 +11,7 @@ fn the_highest_vector_goes_first_and_nests_by_class() {
     assert_eq!(apic.highest_deliverable(), Some(0x45));
     apic.acknowledge(0x45);
     assert_eq!(apic.ppr(), 0x40);
-    assert_eq!(
-        apic.highest_deliverable(),
-        None,
-        "0x42 is of the class in service"
-    );
+    assert_eq!(apic.highest_deliverable(), None, "0x42 is of the class in service");
     apic.accept_fixed(0x51, TriggerMode::Edge);
     assert_eq!(apic.highest_deliverable(), Some(0x51));
     apic.acknowledge(0x51);
@@ -64,20 +60,11 @@ fn arbitration_priority_follows_the_manuals_formula() {
 #[test]
 fn an_interrupt_that_is_requested_already_coalesces_and_is_counted_once() {
     let mut apic = enabled(0);
-    assert_eq!(
-        apic.accept_fixed(0x60, TriggerMode::Edge),
-        Acceptance::Accepted
-    );
-    assert_eq!(
-        apic.accept_fixed(0x60, TriggerMode::Edge),
-        Acceptance::Coalesced
-    );
+    assert_eq!(apic.accept_fixed(0x60, TriggerMode::Edge), Acceptance::Accepted);
+    assert_eq!(apic.accept_fixed(0x60, TriggerMode::Edge), Acceptance::Coalesced);
     assert_eq!(apic.accepted_by_vector()[0x60], 1);
     apic.acknowledge(0x60);
-    assert_eq!(
-        apic.accept_fixed(0x60, TriggerMode::Edge),
-        Acceptance::Accepted
-    );
+    assert_eq!(apic.accept_fixed(0x60, TriggerMode::Edge), Acceptance::Accepted);
     assert_eq!(apic.accepted_by_vector()[0x60], 2);
 }
 
@@ -87,10 +74,7 @@ fn what_was_accepted_stays_deliverable_after_software_disable() {
     apic.accept_fixed(0x60, TriggerMode::Edge);
     write(&mut apic, 0xf0, 0xff);
     assert_eq!(apic.highest_deliverable(), Some(0x60));
-    assert_eq!(
-        apic.accept_fixed(0x61, TriggerMode::Edge),
-        Acceptance::Refused
-    );
+    assert_eq!(apic.accept_fixed(0x61, TriggerMode::Edge), Acceptance::Refused);
 }
 
 #[test]
@@ -99,16 +83,9 @@ fn the_end_of_an_interrupt_tells_its_trigger_mode() {
     for (vector, trigger) in [(0x60, TriggerMode::Level), (0x60, TriggerMode::Edge)] {
         apic.accept_fixed(vector, trigger);
         apic.acknowledge(vector);
-        assert_eq!(
-            write(&mut apic, 0xb0, 0),
-            Effect::Eoi(Eoi { vector, trigger })
-        );
+        assert_eq!(write(&mut apic, 0xb0, 0), Effect::Eoi(Eoi { vector, trigger }));
     }
-    assert_eq!(
-        write(&mut apic, 0xb0, 0),
-        Effect::None,
-        "nothing in service"
-    );
+    assert_eq!(write(&mut apic, 0xb0, 0), Effect::None, "nothing in service");
 }
 
 #[test]
@@ -136,11 +113,7 @@ fn the_paravirtual_end_ends_the_interrupt_if_the_guest_cleared_the_flag() {
     apic.pv_eoi_set();
     assert_eq!(apic.pv_eoi_clear(PvEoiFlag::StillSet), None);
     assert!(apic.in_service(0x60) && !apic.pv_eoi_pending());
-    assert_eq!(
-        apic.pv_eoi_clear(PvEoiFlag::Cleared),
-        None,
-        "was not pending"
-    );
+    assert_eq!(apic.pv_eoi_clear(PvEoiFlag::Cleared), None, "was not pending");
     apic.pv_eoi_set();
     let eoi = apic.pv_eoi_clear(PvEoiFlag::Cleared);
     assert_eq!(eoi.map(|eoi| eoi.vector), Some(0x60));

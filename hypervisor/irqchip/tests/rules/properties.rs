@@ -25,36 +25,16 @@ enum Step {
 }
 
 fn port() -> impl Strategy<Value = u16> {
-    prop_oneof![
-        Just(0x20u16),
-        Just(0x21),
-        Just(0xa0),
-        Just(0xa1),
-        Just(0x4d0),
-        Just(0x4d1),
-        0x40u16..0x44,
-        Just(0x61)
-    ]
+    prop_oneof![Just(0x20u16), Just(0x21), Just(0xa0), Just(0xa1), Just(0x4d0), Just(0x4d1), 0x40u16..0x44, Just(0x61)]
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let vcpu = 0..VCPUS;
     let msr = prop_oneof![Just(0x1bu32), Just(0x6e0), 0x800u32..0x840];
-    let base = prop_oneof![
-        Just(0xfee0_0800u64),
-        Just(0xfee0_0c00),
-        Just(0xfee0_0000),
-        any::<u64>(),
-        (0u64..0x10_0000)
-    ];
+    let base = prop_oneof![Just(0xfee0_0800u64), Just(0xfee0_0c00), Just(0xfee0_0000), any::<u64>(), (0u64..0x10_0000)];
     prop_oneof![
-        (vcpu.clone(), 0u16..0x40, any::<u32>()).prop_map(|(v, r, x)| Step::LapicWrite(
-            v,
-            r << 4,
-            x
-        )),
-        (vcpu.clone(), Just(0xf0u16), Just(0x1ffu32))
-            .prop_map(|(v, r, x)| Step::LapicWrite(v, r, x)),
+        (vcpu.clone(), 0u16..0x40, any::<u32>()).prop_map(|(v, r, x)| Step::LapicWrite(v, r << 4, x)),
+        (vcpu.clone(), Just(0xf0u16), Just(0x1ffu32)).prop_map(|(v, r, x)| Step::LapicWrite(v, r, x)),
         (vcpu.clone(), Just(0xb0u16), Just(0u32)).prop_map(|(v, r, x)| Step::LapicWrite(v, r, x)),
         (vcpu.clone(), 0u16..0x1000).prop_map(|(v, r)| Step::LapicRead(v, r)),
         (vcpu.clone(), msr.clone(), base).prop_map(|(v, m, x)| Step::MsrWrite(v, m, x)),
@@ -218,10 +198,7 @@ impl LevelBench {
         for vcpu in 0..VCPUS {
             irqchip.lapic_write(vcpu, 0xf0, &0x1ffu32.to_le_bytes(), Now::default());
         }
-        let mut bench = Self {
-            irqchip,
-            waiting: [false; DEVICES],
-        };
+        let mut bench = Self { irqchip, waiting: [false; DEVICES] };
         for device in 0..DEVICES {
             let (register, low) = entry(device);
             bench.write_ioapic(register + 1, ((device % VCPUS) as u32) << 24);
@@ -232,17 +209,13 @@ impl LevelBench {
 
     fn write_ioapic(&mut self, register: u32, value: u32) {
         for (address, value) in [(IOAPIC, register), (IOAPIC + 0x10, value)] {
-            let _ = self
-                .irqchip
-                .mmio_write(0, address, &value.to_le_bytes(), Now::default());
+            let _ = self.irqchip.mmio_write(0, address, &value.to_le_bytes(), Now::default());
         }
     }
 
     fn line(&mut self, device: usize, level: Level) {
         self.waiting[device] = level == Level::High;
-        self.irqchip
-            .set_irq_line(16 + device as u32, level)
-            .expect("a default route");
+        self.irqchip.set_irq_line(16 + device as u32, level).expect("a default route");
     }
 
     /// Take one interrupt, if any: its handler serves the devices of that vector on that vCPU and ends it.
@@ -255,8 +228,7 @@ impl LevelBench {
                 self.line(device, Level::Low);
             }
         }
-        self.irqchip
-            .lapic_write(vcpu, 0xb0, &[0; 4], Now::default());
+        self.irqchip.lapic_write(vcpu, 0xb0, &[0; 4], Now::default());
         true
     }
 

@@ -37,12 +37,7 @@ fn reset_values_are_the_manuals() {
 fn lint0_of_the_bootstrap_processor_is_open_unless_told_otherwise() {
     assert!(cold(0).accepts_extint());
     assert!(!cold(1).accepts_extint());
-    let masked = LocalApic::new(
-        0,
-        Role::Bootstrap,
-        Features::default(),
-        Lint0AtReset::Masked,
-    );
+    let masked = LocalApic::new(0, Role::Bootstrap, Features::default(), Lint0AtReset::Masked);
     assert!(!masked.accepts_extint());
 }
 
@@ -111,34 +106,18 @@ fn x2apic_reads_fault_where_the_manual_says() {
 #[test]
 fn x2apic_writes_fault_where_the_manual_says() {
     for msr in 0x800..0x900 {
-        let writable = matches!(
-            msr,
-            0x808 | 0x80b | 0x80f | 0x828 | 0x830 | 0x832..=0x838 | 0x83e | 0x83f
-        );
-        assert_eq!(
-            x2apic(0).msr_write(0, msr, 0, T0).is_ok(),
-            writable,
-            "{msr:#x}"
-        );
+        let writable = matches!(msr, 0x808 | 0x80b | 0x80f | 0x828 | 0x830 | 0x832..=0x838 | 0x83e | 0x83f);
+        assert_eq!(x2apic(0).msr_write(0, msr, 0, T0).is_ok(), writable, "{msr:#x}");
     }
 }
 
 #[test]
 fn x2apic_values_with_reserved_bits_fault() {
     let mut apic = x2apic(0);
-    for (msr, value) in [
-        (0x80b, 1),
-        (0x828, 1),
-        (0x808, 1 << 32),
-        (0x830, 1 << 13),
-        (0x830, 1 << 16),
-        (0x830, 1 << 20),
-        (0x83f, 0x100),
-    ] {
-        assert!(
-            apic.msr_write(0, msr, value, T0).is_err(),
-            "{msr:#x} {value:#x}"
-        );
+    for (msr, value) in
+        [(0x80b, 1), (0x828, 1), (0x808, 1 << 32), (0x830, 1 << 13), (0x830, 1 << 16), (0x830, 1 << 20), (0x83f, 0x100)]
+    {
+        assert!(apic.msr_write(0, msr, value, T0).is_err(), "{msr:#x} {value:#x}");
     }
 }
 
@@ -151,10 +130,7 @@ fn x2apic_command_is_one_64_bit_register() {
 
 #[test]
 fn msrs_of_others_are_not_claimed() {
-    assert_eq!(
-        cold(0).msr_read(0x10, T0),
-        Err(MsrError::Foreign { msr: 0x10 })
-    );
+    assert_eq!(cold(0).msr_read(0x10, T0), Err(MsrError::Foreign { msr: 0x10 }));
 }
 
 #[test]

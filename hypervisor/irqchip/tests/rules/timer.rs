@@ -15,31 +15,16 @@ fn with_mode(entry: u32) -> LocalApic {
 }
 
 fn at_tsc(guest_tsc: u64) -> Now {
-    Now {
-        vm_ns: 0,
-        guest_tsc,
-    }
+    Now { vm_ns: 0, guest_tsc }
 }
 
 #[test]
 fn each_divisor_scales_one_nanosecond_cycles() {
-    for (bits, divisor) in [
-        (0x0, 2),
-        (0x1, 4),
-        (0x2, 8),
-        (0x3, 16),
-        (0x8, 32),
-        (0x9, 64),
-        (0xa, 128),
-        (0xb, 1),
-    ] {
+    for (bits, divisor) in [(0x0, 2), (0x1, 4), (0x2, 8), (0x3, 16), (0x8, 32), (0x9, 64), (0xa, 128), (0xb, 1)] {
         let mut apic = with_mode(ONE_SHOT);
         write(&mut apic, 0x3e0, bits);
         write_at(&mut apic, 0x380, 1000, 50);
-        assert_eq!(
-            apic.timer(),
-            Some(TimerDeadline::Nanoseconds(50 + 1000 * divisor))
-        );
+        assert_eq!(apic.timer(), Some(TimerDeadline::Nanoseconds(50 + 1000 * divisor)));
     }
 }
 
@@ -60,29 +45,19 @@ fn one_shot_counts_down_fires_once_and_stays_at_zero() {
 fn periodic_keeps_its_phase_and_skips_what_it_is_late_for() {
     let mut apic = with_mode(PERIODIC);
     write_at(&mut apic, 0x380, 1_000_000, 5);
-    assert_eq!(
-        apic.timer_expired(Now::at_ns(1_000_005)),
-        Some(Signal::Fixed)
-    );
+    assert_eq!(apic.timer_expired(Now::at_ns(1_000_005)), Some(Signal::Fixed));
     assert_eq!(apic.timer(), Some(TimerDeadline::Nanoseconds(2_000_005)));
     apic.timer_expired(Now::at_ns(4_500_000));
     assert_eq!(apic.timer(), Some(TimerDeadline::Nanoseconds(5_000_005)));
     assert_eq!(read_at(&mut apic, 0x390, 4_500_005), 500_000);
-    assert_eq!(
-        read_at(&mut apic, 0x390, 5_000_105),
-        999_900,
-        "before the call"
-    );
+    assert_eq!(read_at(&mut apic, 0x390, 5_000_105), 999_900, "before the call");
 }
 
 #[test]
 fn a_short_period_is_stretched() {
     let mut apic = with_mode(PERIODIC);
     write_at(&mut apic, 0x380, 1, 0);
-    assert_eq!(
-        apic.timer(),
-        Some(TimerDeadline::Nanoseconds(MIN_PERIOD_NS))
-    );
+    assert_eq!(apic.timer(), Some(TimerDeadline::Nanoseconds(MIN_PERIOD_NS)));
 }
 
 #[test]
@@ -109,11 +84,7 @@ fn a_new_divisor_scales_what_is_left() {
     let mut apic = with_mode(ONE_SHOT);
     write_at(&mut apic, 0x380, 1000, 0);
     write_at(&mut apic, 0x3e0, 0x1, 400); // by 4
-    assert_eq!(
-        read_at(&mut apic, 0x390, 400),
-        600,
-        "the count does not jump"
-    );
+    assert_eq!(read_at(&mut apic, 0x390, 400), 600, "the count does not jump");
     assert_eq!(apic.timer(), Some(TimerDeadline::Nanoseconds(400 + 2400)));
 }
 
@@ -182,14 +153,10 @@ fn the_initial_count_is_ignored_in_tsc_deadline_mode() {
 #[test]
 fn without_the_feature_there_is_no_deadline() {
     let mut apic = x2apic(0);
-    apic.set_features(Features {
-        tsc_deadline: false,
-        ..Features::default()
-    });
+    apic.set_features(Features { tsc_deadline: false, ..Features::default() });
     assert!(apic.msr_write(0, DEADLINE_MSR, 1, T0).is_err());
     assert!(apic.msr_read(DEADLINE_MSR, T0).is_err());
-    apic.msr_write(0, 0x832, u64::from(TSC_DEADLINE), T0)
-        .unwrap();
+    apic.msr_write(0, 0x832, u64::from(TSC_DEADLINE), T0).unwrap();
     assert_eq!(apic.msr_read(0x832, T0), Ok(0x40), "bit 18 is reserved");
 }
 

@@ -58,10 +58,8 @@ fn decode(bytes: &[u8], size: CodeSize, most: usize) -> Option<Vec<Op>> {
         }
         let lowering = Lowering { insn: &insn, bytes: &bytes[off..off + insn.len()], size, off: off as u16 };
         let known = insn.code() != Code::INVALID;
-        let mut op = known
-            .then(|| lower::lower(&lowering))
-            .flatten()
-            .unwrap_or_else(|| lowering.op_without_operands(undefined));
+        let mut op =
+            known.then(|| lower::lower(&lowering)).flatten().unwrap_or_else(|| lowering.op_without_operands(undefined));
         let undefined = op.exec as usize == undefined as *const () as usize;
         op.idx = ops.len() as u8;
         op.cost = cost::table::of(&insn);

@@ -23,16 +23,6 @@ pub struct Fpu {
 impl Default for Fpu {
     /// State after power-up or RESET ("Processor State After Reset").
     fn default() -> Self {
-        Self {
-            st: [F80::ZERO; 8],
-            fcw: 0x0040,
-            fsw: 0,
-            ftw: 0,
-            fop: 0,
-            fip: 0,
-            fdp: 0,
-            mxcsr: 0x1f80,
-            xmm: [0; 16],
-        }
+        Self { st: [F80::ZERO; 8], fcw: 0x0040, fsw: 0, ftw: 0, fop: 0, fip: 0, fdp: 0, mxcsr: 0x1f80, xmm: [0; 16] }
     }
 }

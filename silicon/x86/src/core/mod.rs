@@ -196,7 +196,8 @@ impl std::fmt::Debug for Core {
     /// The registers, as a crash report shows them.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         const NAMES: [&str; 16] = [
-            "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+            "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
+            "r15",
         ];
         for (i, name) in NAMES.iter().enumerate() {
             let end = if i % 4 == 3 { '\n' } else { ' ' };

@@ -1,8 +1,11 @@
 use x86_defs::segment::{index, rights};
-use x86_defs::{control::{cr0, cr4, efer}, rflags};
+use x86_defs::{
+    control::{cr0, cr4, efer},
+    rflags,
+};
 
-use crate::{Core, Leave};
 use crate::op::CodeSize;
+use crate::{Core, Leave};
 
 /// Operating mode ("Modes of Operation").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

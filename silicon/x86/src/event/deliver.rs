@@ -193,10 +193,9 @@ impl Core {
                     event = Injection { vector: vector::DF, error_code: Some(0), ..second };
                 }
                 Outcome::TripleFault => {
-                    return Err(self.vmexit_with(ExitInfo {
-                        reason: Some(ExitReason::TripleFault),
-                        ..ExitInfo::default()
-                    }));
+                    return Err(
+                        self.vmexit_with(ExitInfo { reason: Some(ExitReason::TripleFault), ..ExitInfo::default() })
+                    );
                 }
             }
         }

@@ -38,15 +38,7 @@ impl Gate {
             _ => return None,
         };
         let offset = if bytes == 2 { d.gate_offset() & 0xffff } else { d.gate_offset() };
-        Some(Self {
-            kind,
-            bytes,
-            selector: d.gate_selector(),
-            offset,
-            dpl: d.dpl(),
-            present: d.present(),
-            ist: 0,
-        })
+        Some(Self { kind, bytes, selector: d.gate_selector(), offset, dpl: d.dpl(), present: d.present(), ist: 0 })
     }
 
     /// A gate of an IA-32e IDT with its upper eight bytes.

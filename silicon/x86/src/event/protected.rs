@@ -71,9 +71,7 @@ pub(super) fn deliver(core: &mut Core, event: &Injection) -> Result<(), Leave> {
     } else {
         Stack::current(core)
     };
-    let words = 3 + u64::from(event.error_code.is_some())
-        + if inner { 2 } else { 0 }
-        + if from_vm86 { 4 } else { 0 };
+    let words = 3 + u64::from(event.error_code.is_some()) + if inner { 2 } else { 0 } + if from_vm86 { 4 } else { 0 };
     stack.check_push(core, words * u64::from(gate.bytes))?;
     if gate.offset > u64::from(d.limit()) {
         return Err(core.gp0());

@@ -34,7 +34,8 @@ fn tables(core: &mut Core, code: u64) {
 }
 
 fn gate64(core: &Core, vector: u8, kind: u64, dpl: u64, ist: u64) {
-    let low = (HANDLER & 0xffff) | 8 << 16 | ist << 32 | kind << 40 | dpl << 45 | 1 << 47 | (HANDLER >> 16 & 0xffff) << 48;
+    let low =
+        (HANDLER & 0xffff) | 8 << 16 | ist << 32 | kind << 40 | dpl << 45 | 1 << 47 | (HANDLER >> 16 & 0xffff) << 48;
     poke(core, IDT + u64::from(vector) * 16, low);
     poke(core, IDT + u64::from(vector) * 16 + 8, HANDLER >> 32);
 }
@@ -152,7 +153,8 @@ fn a_page_fault_sets_cr2_when_it_is_delivered_and_not_when_it_exits() {
     let exit = core.vmx.exit;
     assert_eq!(exit.reason, Some(ExitReason::ExceptionOrNmi));
     assert_eq!((exit.qualification, exit.interruption_error), (0xdead_0000, 2));
-    let information = interruption::VALID | interruption::DELIVER_ERROR_CODE | interruption::TYPE_HARDWARE_EXCEPTION | 14;
+    let information =
+        interruption::VALID | interruption::DELIVER_ERROR_CODE | interruption::TYPE_HARDWARE_EXCEPTION | 14;
     assert_eq!((exit.interruption, exit.idt_vectoring), (information, 0));
     assert_eq!(core.rip, 0x1234);
 }
@@ -226,8 +228,12 @@ fn an_intercepted_fault_during_delivery_exits_with_the_event_that_was_delivered(
 fn the_exception_bitmap_does_not_apply_to_an_injected_exception() {
     let mut core = kernel64();
     core.vmx.controls.exception_bitmap = 1 << vector::GP;
-    let event =
-        Injection { vector: vector::GP, kind: EventKind::HardwareException, error_code: Some(0), instruction_length: 0 };
+    let event = Injection {
+        vector: vector::GP,
+        kind: EventKind::HardwareException,
+        error_code: Some(0),
+        instruction_length: 0,
+    };
     core.inject(event).unwrap();
     assert_eq!(core.rip, HANDLER);
 }
@@ -236,8 +242,7 @@ fn the_exception_bitmap_does_not_apply_to_an_injected_exception() {
 fn an_injected_software_interrupt_returns_behind_its_instruction() {
     let mut core = user64();
     gate64(&core, 0x1e, 14, 3, 0);
-    let event =
-        Injection { vector: 0x1e, kind: EventKind::SoftwareInterrupt, error_code: None, instruction_length: 2 };
+    let event = Injection { vector: 0x1e, kind: EventKind::SoftwareInterrupt, error_code: None, instruction_length: 2 };
     core.inject(event).unwrap();
     assert_eq!(peek(&core, RING0 - 40), 0x1236);
 }
@@ -245,8 +250,7 @@ fn an_injected_software_interrupt_returns_behind_its_instruction() {
 #[test]
 fn a_software_interrupt_needs_the_privilege_of_its_gate() {
     let mut core = user64();
-    let event =
-        Injection { vector: 0x1e, kind: EventKind::SoftwareInterrupt, error_code: None, instruction_length: 2 };
+    let event = Injection { vector: 0x1e, kind: EventKind::SoftwareInterrupt, error_code: None, instruction_length: 2 };
     core.inject(event).unwrap();
     // #GP((0x1e << 3) | IDT), EXT clear, at the instruction itself.
     assert_eq!(peek(&core, RING0 - 48), 0x1e << 3 | 2);
@@ -322,7 +326,8 @@ fn an_interrupt_of_virtual_8086_mode_saves_and_clears_the_data_segments() {
     let mut core = kernel32();
     gate32(&core, 0x1c, 14, 0);
     poke(&core, TSS + 4, RING0 | 0x10 << 32);
-    for (i, selector) in [(index::ES, 1), (index::CS, 2), (index::SS, 3), (index::DS, 4), (index::FS, 5), (index::GS, 6)]
+    for (i, selector) in
+        [(index::ES, 1), (index::CS, 2), (index::SS, 3), (index::DS, 4), (index::FS, 5), (index::GS, 6)]
     {
         core.seg[i] = SegmentRegister { selector, base: u64::from(selector) << 4, limit: 0xffff, rights: 0xf3 };
     }

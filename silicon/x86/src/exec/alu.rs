@@ -3,9 +3,9 @@
 use silicon_memory::Word;
 
 use super::operand::{Place, Source};
+use crate::Core;
 use crate::core::Flags;
 use crate::op::{Done, Op};
-use crate::Core;
 
 /// A two-operand instruction: the result of `a` and `b`, zero-extended operands; bits above the size do not count.
 pub trait Alu {
@@ -174,7 +174,11 @@ pub fn add_carry<S: Source, T: Word, const OVERFLOW: bool>(core: &mut Core, op: 
     let a = u128::from(core.get::<T>(op.a).to_u64());
     let r = a + b + carry;
     let out = r >> (T::BYTES * 8) != 0;
-    if OVERFLOW { core.flags.set_cf_of(cf, out) } else { core.flags.set_cf_of(out, of) }
+    if OVERFLOW {
+        core.flags.set_cf_of(cf, out)
+    } else {
+        core.flags.set_cf_of(out, of)
+    }
     core.set(op.a, T::from_u64(r as u64));
     Ok(())
 }

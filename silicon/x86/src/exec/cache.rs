@@ -1,7 +1,7 @@
 //! Instructions about caches and ordering, which the modelled memory needs no action for.
 
-use crate::op::{Done, Op};
 use crate::Core;
+use crate::op::{Done, Op};
 
 /// NOP, hints and fences.
 pub fn nop(_: &mut Core, _: &Op) -> Done {

@@ -4,8 +4,8 @@
 
 use x86_defs::{exception::vector, rflags};
 
-use crate::op::{Done, Op};
 use crate::Core;
+use crate::op::{Done, Op};
 
 const AH: u8 = 0x40;
 

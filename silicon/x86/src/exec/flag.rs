@@ -2,8 +2,8 @@
 
 use x86_defs::rflags;
 
-use crate::op::{Done, Op};
 use crate::Core;
+use crate::op::{Done, Op};
 
 pub fn clc(core: &mut Core, _: &Op) -> Done {
     core.flags.set_cf(false);

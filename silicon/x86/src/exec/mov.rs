@@ -3,8 +3,8 @@
 use silicon_memory::Word;
 
 use super::operand::{Place, RegA, Source, signed};
-use crate::op::{Done, Op};
 use crate::Core;
+use crate::op::{Done, Op};
 
 /// MOV register, source.
 pub fn to_reg<S: Source, T: Word>(core: &mut Core, op: &Op) -> Done {

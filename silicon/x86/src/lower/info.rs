@@ -16,11 +16,7 @@ pub(super) fn operand(l: &Lowering<'_>, op: &Op) -> u32 {
     }
     let scale = u32::from(op.scale_drop & 3);
     let segment = i.memory_segment().number() as u32;
-    scale
-        | address_size(op) << 7
-        | segment << 15
-        | register(i.memory_index()) << 18
-        | register(i.memory_base()) << 23
+    scale | address_size(op) << 7 | segment << 15 | register(i.memory_index()) << 18 | register(i.memory_base()) << 23
 }
 
 /// 0, 1 or 2 for 16, 32 or 64 bits.

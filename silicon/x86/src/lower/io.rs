@@ -4,7 +4,7 @@ use iced_x86::{Mnemonic, Register};
 
 use super::info;
 use crate::exec::io::{port, string};
-use crate::op::{FLAT, Exec, Lowering, Op};
+use crate::op::{Exec, FLAT, Lowering, Op};
 
 /// The op of an instruction of this family.
 #[must_use]

@@ -139,8 +139,22 @@ fn is_cmov(m: M) -> bool {
     };
     matches!(
         m,
-        Cmova | Cmovae | Cmovb | Cmovbe | Cmove | Cmovg | Cmovge | Cmovl | Cmovle | Cmovne | Cmovno | Cmovnp | Cmovns
-            | Cmovo | Cmovp | Cmovs
+        Cmova
+            | Cmovae
+            | Cmovb
+            | Cmovbe
+            | Cmove
+            | Cmovg
+            | Cmovge
+            | Cmovl
+            | Cmovle
+            | Cmovne
+            | Cmovno
+            | Cmovnp
+            | Cmovns
+            | Cmovo
+            | Cmovp
+            | Cmovs
     )
 }
 
@@ -148,7 +162,20 @@ fn is_set(m: M) -> bool {
     use M::{Seta, Setae, Setb, Setbe, Sete, Setg, Setge, Setl, Setle, Setne, Setno, Setnp, Setns, Seto, Setp, Sets};
     matches!(
         m,
-        Seta | Setae | Setb | Setbe | Sete | Setg | Setge | Setl | Setle | Setne | Setno | Setnp | Setns | Seto | Setp
+        Seta | Setae
+            | Setb
+            | Setbe
+            | Sete
+            | Setg
+            | Setge
+            | Setl
+            | Setle
+            | Setne
+            | Setno
+            | Setnp
+            | Setns
+            | Seto
+            | Setp
             | Sets
     )
 }

@@ -28,7 +28,9 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
         }
         M::Pop if l.is_mem(0) => operands(l, sized_wide!(stack_bits(i), x::pop_mem)),
         M::Pop if i.op0_register().is_gpr() => operands(l, sized_wide!(stack_bits(i), x::pop_reg)),
-        M::Pusha | M::Pushad => operands(l, if i.mnemonic() == M::Pusha { x::push_all::<u16> } else { x::push_all::<u32> }),
+        M::Pusha | M::Pushad => {
+            operands(l, if i.mnemonic() == M::Pusha { x::push_all::<u16> } else { x::push_all::<u32> })
+        }
         M::Popa | M::Popad => operands(l, if i.mnemonic() == M::Popa { x::pop_all::<u16> } else { x::pop_all::<u32> }),
         M::Enter => {
             let bits = match i.code() {

@@ -4,7 +4,6 @@ use x86_defs::segment::index;
 use crate::exec::string::{self as x, Cmps, Lods, Movs, Once, Rep, Repe, Repne, Scas, Stos};
 use crate::op::{CodeSize, Exec, FLAT, Lowering, Op};
 
-
 /// String instructions.
 #[must_use]
 pub fn lower(l: &Lowering<'_>) -> Option<Op> {

@@ -13,8 +13,19 @@ use crate::op::{CodeSize, Exec, Lowering, Op, ZERO};
 pub fn ends_block(insn: &Instruction) -> bool {
     use Mnemonic as M;
     match insn.mnemonic() {
-        M::Sti | M::Hlt | M::Mwait | M::Rdtsc | M::Rdtscp | M::Rdmsr | M::Wrmsr | M::Lmsw | M::Clts
-        | M::Invlpg | M::Invpcid | M::Xsetbv | M::Cpuid => true,
+        M::Sti
+        | M::Hlt
+        | M::Mwait
+        | M::Rdtsc
+        | M::Rdtscp
+        | M::Rdmsr
+        | M::Wrmsr
+        | M::Lmsw
+        | M::Clts
+        | M::Invlpg
+        | M::Invpcid
+        | M::Xsetbv
+        | M::Cpuid => true,
         M::Mov => insn.op_register(0).is_cr() || insn.op_register(0).is_dr(),
         _ => vmx_reason(insn.mnemonic()).is_some(),
     }

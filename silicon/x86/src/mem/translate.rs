@@ -17,9 +17,15 @@ use crate::{Leave, cost};
 /// Where a linear address leads.
 #[derive(Clone, Copy, Debug)]
 pub enum Place {
-    Memory { frame: Frame, host: u64, state: &'static PageState },
+    Memory {
+        frame: Frame,
+        host: u64,
+        state: &'static PageState,
+    },
     /// A device, while device accesses are being replayed; the guest-physical address.
-    Device { guest: u64 },
+    Device {
+        guest: u64,
+    },
 }
 
 /// A page to fetch instructions from.

@@ -26,9 +26,14 @@ const NO_EXECUTE: u64 = 1 << 63;
 
 /// What a walk found.
 pub(super) enum Walked {
-    Page { entry: Entry, large: bool },
+    Page {
+        entry: Entry,
+        large: bool,
+    },
     /// The guest's tables lead to a guest-physical address without memory, while device accesses are being replayed.
-    Device { guest: u64 },
+    Device {
+        guest: u64,
+    },
 }
 
 /// Format of the tables.
@@ -71,7 +76,8 @@ impl Core {
             let shift = if format.wide { 12 + 9 * level } else { 12 + 10 * level };
             let (raw, offset) = if format.wide {
                 let offset = ((linear >> shift) & 0x1ff) * 8;
-                let offset = if format.root == 2 && level == 2 { (cached.guest & 0xfe0) + (offset & 0x18) } else { offset };
+                let offset =
+                    if format.root == 2 && level == 2 { (cached.guest & 0xfe0) + (offset & 0x18) } else { offset };
                 (cached.table.load::<u64>(offset), offset)
             } else {
                 let offset = ((linear >> shift) & 0x3ff) * 4;
@@ -83,7 +89,8 @@ impl Core {
                 return Err(self.page_fault(linear, access, 0));
             }
             let pae_root = format.root == 2 && level == 2;
-            let may_be_large = level == 1 && (format.wide || self.cr4 & cr4::PSE != 0) || level == 2 && format.root == 3;
+            let may_be_large =
+                level == 1 && (format.wide || self.cr4 & cr4::PSE != 0) || level == 2 && format.root == 3;
             let leaf = level == 0 || (may_be_large && raw & LARGE != 0);
             if format.wide && !pae_root {
                 let mut reserved = !physical & ((1 << 52) - 1);
@@ -236,7 +243,14 @@ impl Core {
     }
 
     /// The last step: the guest-physical page through EPT.
-    fn finish_walk(&mut self, linear: u64, guest: u64, bits: u16, large: bool, access: Access) -> Result<Walked, Leave> {
+    fn finish_walk(
+        &mut self,
+        linear: u64,
+        guest: u64,
+        bits: u16,
+        large: bool,
+        access: Access,
+    ) -> Result<Walked, Leave> {
         let need = access.kind.ept_bit();
         let nested = match self.ept_translate(guest) {
             Ok(nested) if nested.allowed & need != 0 => nested,
@@ -269,9 +283,7 @@ impl Core {
                 }
         } else {
             match access.kind {
-                AccessKind::Fetch => {
-                    bits & bit::EXECUTABLE != 0 && !(user_page && self.cr4 & cr4::SMEP != 0)
-                }
+                AccessKind::Fetch => bits & bit::EXECUTABLE != 0 && !(user_page && self.cr4 & cr4::SMEP != 0),
                 _ if user_page && self.smap_forbids(access) => false,
                 AccessKind::Read => true,
                 AccessKind::Write => bits & bit::WRITABLE != 0 || self.cr0 & cr0::WP == 0,

@@ -96,9 +96,7 @@ impl Model {
             0x8000_0002..=0x8000_0004 => self.brand_part((leaf - 0x8000_0002) as usize),
             // L2: bytes per line, associativity (6: 8-way or more), KiB.
             0x8000_0006 => CpuidResult::new(0, 0, 64 | 6 << 12 | 2048 << 16, 0),
-            0x8000_0008 => {
-                CpuidResult::new(u32::from(self.physical_bits) | u32::from(self.linear_bits) << 8, 0, 0, 0)
-            }
+            0x8000_0008 => CpuidResult::new(u32::from(self.physical_bits) | u32::from(self.linear_bits) << 8, 0, 0, 0),
             _ => CpuidResult::default(),
         }
     }

@@ -49,8 +49,7 @@ const BASE: FeatureSet = FeatureSet::of(&[
 ]);
 
 /// The rest of the x86-64-v2 level.
-const V2: FeatureSet =
-    FeatureSet::of(&[F::Pni, F::Ssse3, F::Sse41, F::Sse42, F::Popcnt, F::Cx16, F::LahfLm]);
+const V2: FeatureSet = FeatureSet::of(&[F::Pni, F::Ssse3, F::Sse41, F::Sse42, F::Popcnt, F::Cx16, F::LahfLm]);
 
 /// Integer and system features of a recent server processor; AVX and what builds on it are not modelled.
 const SERVER: FeatureSet = FeatureSet::of(&[

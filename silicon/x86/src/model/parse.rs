@@ -155,10 +155,7 @@ mod tests {
         assert!(text("qemu64,+zzzzzzzzzzzz").contains("/proc/cpuinfo"));
         assert_eq!(text("qemu64,smep"), "'smep' is neither +feature nor -feature: write a sign before each feature");
         assert_eq!(Model::parse("qemu64,+avx2"), Err(ModelError::NotImplemented { name: "avx2" }));
-        assert_eq!(
-            Model::parse("nehalem,-ssse3"),
-            Err(ModelError::Dependency { name: "sse4_1", needed: "ssse3" })
-        );
+        assert_eq!(Model::parse("nehalem,-ssse3"), Err(ModelError::Dependency { name: "sse4_1", needed: "ssse3" }));
     }
 
     #[test]

@@ -74,10 +74,8 @@ impl Processor {
             core.idle_until(deadline);
             return Ok(());
         }
-        core.events.attention = shadow
-            || core.self_modify
-            || core.debug_active()
-            || controls.primary & primary::MONITOR_TRAP_FLAG != 0;
+        core.events.attention =
+            shadow || core.self_modify || core.debug_active() || controls.primary & primary::MONITOR_TRAP_FLAG != 0;
         Ok(())
     }
 }

@@ -1,14 +1,14 @@
 //! Checks on control fields ("Checks on VMX Controls").
 
-use x86_defs::exception::vector;
 use x86_defs::control::cr0;
+use x86_defs::exception::vector;
 use x86_defs::vmx::Field;
 use x86_defs::vmx::capability::ept_vpid;
 use x86_defs::vmx::controls::{exit, interruption, pin, primary, secondary};
 
+use super::Vmcs;
 use super::capability::{self, EPT_VPID};
 use super::entry::{Checked, rule};
-use super::Vmcs;
 use crate::model::Model;
 
 /// The secondary controls in effect.
@@ -39,10 +39,7 @@ fn check_execution(vmcs: &Vmcs, model: &Model) -> Checked {
     if primary & primary::USE_MSR_BITMAPS != 0 {
         rule(page(vmcs, Field::MsrBitmaps, model), "MSR bitmaps: address not a page of the physical address space")?;
     }
-    rule(
-        pin & pin::NMI_EXITING != 0 || pin & pin::VIRTUAL_NMIS == 0,
-        "virtual NMIs without NMI exiting",
-    )?;
+    rule(pin & pin::NMI_EXITING != 0 || pin & pin::VIRTUAL_NMIS == 0, "virtual NMIs without NMI exiting")?;
     rule(
         pin & pin::VIRTUAL_NMIS != 0 || primary & primary::NMI_WINDOW_EXITING == 0,
         "NMI-window exiting without virtual NMIs",
@@ -144,6 +141,5 @@ fn page(vmcs: &Vmcs, field: Field, model: &Model) -> bool {
 /// Whether an MSR area is empty, or aligned and wholly inside of the physical address space.
 fn msr_list(vmcs: &Vmcs, count: Field, address: Field, model: &Model) -> bool {
     let (count, address) = (vmcs.get(count), vmcs.get(address));
-    count == 0
-        || address & 0xf == 0 && address.checked_add(count * 16 - 1).is_some_and(|last| model.is_physical(last))
+    count == 0 || address & 0xf == 0 && address.checked_add(count * 16 - 1).is_some_and(|last| model.is_physical(last))
 }

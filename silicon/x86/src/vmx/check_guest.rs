@@ -9,11 +9,11 @@ use x86_defs::vmx::controls::{activity, entry, interruptibility, interruption, s
 
 use silicon_memory::HostPhysical;
 
+use super::Dirty;
 use super::capability::{CR0_FIXED0, CR0_FIXED1, CR4_FIXED0, cr4_fixed1};
 use super::check_host::{EFER_DEFINED, valid_pat};
 use super::entry::{Checked, Violation, rule};
 use super::vmcs::REVISION;
-use super::Dirty;
 use crate::Core;
 use crate::core::SegmentRegister;
 
@@ -80,10 +80,7 @@ impl Core {
         let must = if self.unrestricted() { CR0_FIXED0 & !(cr0::PE | cr0::PG) } else { CR0_FIXED0 };
         rule(cr0 & must == must && cr0 & !CR0_FIXED1 == 0, "guest CR0: a fixed bit")?;
         rule(cr0 & cr0::PG == 0 || cr0 & cr0::PE != 0, "guest CR0: PG without PE")?;
-        rule(
-            cr4 & CR4_FIXED0 == CR4_FIXED0 && cr4 & !cr4_fixed1(&self.model) == 0,
-            "guest CR4: a fixed bit",
-        )?;
+        rule(cr4 & CR4_FIXED0 == CR4_FIXED0 && cr4 & !cr4_fixed1(&self.model) == 0, "guest CR4: a fixed bit")?;
         if ia32e {
             rule(cr0 & cr0::PG != 0 && cr4 & cr4::PAE != 0, "IA-32e mode guest without CR0.PG and CR4.PAE")?;
         } else {
@@ -156,10 +153,7 @@ impl Core {
     fn check_cs_and_ss(&self) -> Checked {
         let (cs, ss) = (&self.seg[index::CS], &self.seg[index::SS]);
         let kind = cs.rights & rights::TYPE;
-        rule(
-            matches!(kind, 9 | 11 | 13 | 15) || kind == 3 && self.unrestricted(),
-            "guest CS type: not accessed code",
-        )?;
+        rule(matches!(kind, 9 | 11 | 13 | 15) || kind == 3 && self.unrestricted(), "guest CS type: not accessed code")?;
         rule(
             match kind {
                 3 => cs.dpl() == 0,
@@ -180,10 +174,7 @@ impl Core {
             rule(ss.has(rights::S | rights::P), "guest SS: S or P clear")?;
             check_form(ss)?;
         }
-        rule(
-            self.unrestricted() || u16::from(ss.dpl()) == ss.selector & 3,
-            "guest SS DPL: differs from its RPL",
-        )?;
+        rule(self.unrestricted() || u16::from(ss.dpl()) == ss.selector & 3, "guest SS DPL: differs from its RPL")?;
         rule(
             !(kind == 3 || self.cr0 & cr0::PE == 0) || ss.dpl() == 0,
             "guest SS DPL: not 0 in real mode or with a data segment in CS",
@@ -242,20 +233,11 @@ impl Core {
         }
         if self.vmx.dirty.any(Dirty::RFLAGS) {
             let flags = self.vmread(Field::GuestRflags);
-            rule(
-                flags & !rflags::DEFINED == 0 && flags & rflags::FIXED != 0,
-                "guest RFLAGS: a reserved bit",
-            )?;
+            rule(flags & !rflags::DEFINED == 0 && flags & rflags::FIXED != 0, "guest RFLAGS: a reserved bit")?;
         }
-        rule(
-            !self.enters_v8086() || !ia32e && self.cr0 & cr0::PE != 0,
-            "guest RFLAGS: VM set in IA-32e or real mode",
-        )?;
+        rule(!self.enters_v8086() || !ia32e && self.cr0 & cr0::PE != 0, "guest RFLAGS: VM set in IA-32e or real mode")?;
         let external = injects(information, interruption::TYPE_EXTERNAL);
-        rule(
-            !external || self.rflags_rest & rflags::IF != 0,
-            "injection of an external interrupt with RFLAGS.IF clear",
-        )
+        rule(!external || self.rflags_rest & rflags::IF != 0, "injection of an external interrupt with RFLAGS.IF clear")
     }
 
     /// "Checks on Guest Non-Register State"
@@ -279,10 +261,7 @@ impl Core {
         let state = self.vmx.activity;
 
         rule(state <= activity::WAIT_FOR_SIPI, "guest activity state that does not exist")?;
-        rule(
-            state != activity::HLT || self.seg[index::SS].dpl() == 0,
-            "guest activity state HLT with SS.DPL not 0",
-        )?;
+        rule(state != activity::HLT || self.seg[index::SS].dpl() == 0, "guest activity state HLT with SS.DPL not 0")?;
         rule(state == activity::ACTIVE || !(sti || mov_ss), "guest inactive in an STI or MOV SS shadow")?;
         if information & interruption::VALID != 0 {
             check_activity_allows(state, information)?;

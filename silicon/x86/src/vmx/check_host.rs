@@ -52,9 +52,7 @@ pub(super) fn check(vmcs: &Vmcs, model: &Model) -> Checked {
     }
     rule(get(Field::HostCsSelector) != 0, "host CS selector is null")?;
     rule(get(Field::HostTrSelector) != 0, "host TR selector is null")?;
-    for field in
-        [Field::HostFsBase, Field::HostGsBase, Field::HostGdtrBase, Field::HostIdtrBase, Field::HostTrBase]
-    {
+    for field in [Field::HostFsBase, Field::HostGsBase, Field::HostGdtrBase, Field::HostIdtrBase, Field::HostTrBase] {
         rule(model.is_canonical(get(field)), "host segment or table base not canonical")?;
     }
 

@@ -4,9 +4,9 @@ use x86_defs::control::{cr0, cr4, efer};
 use x86_defs::vmx::controls::{entry, exit, interruption, pin, primary, secondary};
 use x86_defs::vmx::{ExitReason, Field, InstructionError};
 
+use crate::Core;
 use crate::vmx::testing::guest;
 use crate::vmx::{Entered, EntryFailure, LaunchState};
-use crate::Core;
 
 const VALID: u64 = interruption::VALID as u64;
 const UNUSABLE: u64 = 1 << 16;
@@ -128,10 +128,7 @@ fn virtual_8086(core: &mut Core) {
 fn launch_and_resume_want_their_launch_state() {
     let mut core = guest();
     let rule = "";
-    assert_eq!(
-        core.vmresume(),
-        Err(EntryFailure::FailValid { error: InstructionError::VmresumeNonLaunched, rule })
-    );
+    assert_eq!(core.vmresume(), Err(EntryFailure::FailValid { error: InstructionError::VmresumeNonLaunched, rule }));
     assert_eq!(core.vmlaunch(), Ok(Entered::Guest));
     assert_eq!(core.vmlaunch(), Err(EntryFailure::FailValid { error: InstructionError::VmlaunchNonClear, rule }));
     assert_eq!(core.vmresume(), Ok(Entered::Guest));
@@ -388,27 +385,24 @@ fn guest_activity_and_interruptibility() {
     let (sti, mov_ss, smi, nmi_blocking) = (1, 2, 4, 8);
     let interruptible = (Field::GuestRflags, 0x202);
     bad_guest("does not exist", &[(Field::GuestActivity, 4)]);
-    bad_guest("HLT with SS.DPL", &[
-        (Field::GuestActivity, 1),
-        (Field::GuestSsRights, 0xc0f3),
-        (Field::GuestCsRights, 0xa0fb),
-    ]);
+    bad_guest(
+        "HLT with SS.DPL",
+        &[(Field::GuestActivity, 1), (Field::GuestSsRights, 0xc0f3), (Field::GuestCsRights, 0xa0fb)],
+    );
     bad_guest("inactive in an STI", &[interruptible, (Field::GuestActivity, 1), (Field::GuestInterruptibility, sti)]);
     bad_guest("does not take", &[(Field::GuestActivity, 3), (Field::EntryInterruptionInformation, nmi)]);
-    bad_guest("does not take", &[
-        interruptible,
-        (Field::GuestActivity, 2),
-        (Field::EntryInterruptionInformation, VALID | 0x20),
-    ]);
+    bad_guest(
+        "does not take",
+        &[interruptible, (Field::GuestActivity, 2), (Field::EntryInterruptionInformation, VALID | 0x20)],
+    );
     bad_guest("interruptibility: a reserved", &[(Field::GuestInterruptibility, 1 << 5)]);
     bad_guest("both STI and MOV SS", &[interruptible, (Field::GuestInterruptibility, sti | mov_ss)]);
     bad_guest("STI with RFLAGS.IF clear", &[(Field::GuestInterruptibility, sti)]);
     bad_guest("SMI", &[(Field::GuestInterruptibility, smi)]);
-    bad_guest("external interrupt in an STI", &[
-        interruptible,
-        (Field::GuestInterruptibility, sti),
-        (Field::EntryInterruptionInformation, VALID | 0x20),
-    ]);
+    bad_guest(
+        "external interrupt in an STI",
+        &[interruptible, (Field::GuestInterruptibility, sti), (Field::EntryInterruptionInformation, VALID | 0x20)],
+    );
     bad_guest_with(3, "NMI in a MOV SS", |c| {
         set(c, &[(Field::GuestInterruptibility, mov_ss), (Field::EntryInterruptionInformation, nmi)]);
     });
@@ -417,10 +411,10 @@ fn guest_activity_and_interruptibility() {
         set(c, &[(Field::GuestInterruptibility, nmi_blocking), (Field::EntryInterruptionInformation, nmi)]);
     });
     bad_guest("pending debug exceptions: a reserved", &[(Field::GuestPendingDebugExceptions, 1 << 5)]);
-    bad_guest("BS does not fit", &[
-        (Field::GuestInterruptibility, mov_ss),
-        (Field::GuestPendingDebugExceptions, 1 << 14),
-    ]);
+    bad_guest(
+        "BS does not fit",
+        &[(Field::GuestInterruptibility, mov_ss), (Field::GuestPendingDebugExceptions, 1 << 14)],
+    );
     bad_guest("BS does not fit", &[(Field::GuestInterruptibility, mov_ss), (Field::GuestRflags, 0x102)]);
     good(|c| set(c, &[(Field::GuestInterruptibility, mov_ss), (Field::GuestRflags, 0x102), (Field::GuestDebugctl, 2)]));
 }
@@ -431,11 +425,14 @@ fn link_pointer_and_pdptes_have_qualifications() {
     bad_guest_with(4, "link pointer", |c| c.vmwrite(Field::VmcsLinkPointer, 8));
     bad_guest_with(2, "PDPTE", |c| {
         protected(c);
-        set(c, &[
-            (Field::GuestCr0, cr0::PE | cr0::NE | cr0::PG),
-            (Field::GuestCr4, cr4::VMXE | cr4::PAE),
-            (Field::GuestPdpte2, 1 | 1 << 1),
-        ]);
+        set(
+            c,
+            &[
+                (Field::GuestCr0, cr0::PE | cr0::NE | cr0::PG),
+                (Field::GuestCr4, cr4::VMXE | cr4::PAE),
+                (Field::GuestPdpte2, 1 | 1 << 1),
+            ],
+        );
     });
 }
 
@@ -445,12 +442,15 @@ fn pdptes_come_from_memory_without_ept() {
     let core = good(|c| {
         protected(c);
         c.vmwrite(Field::SecondaryControls, 0);
-        set(c, &[
-            (Field::GuestCr0, cr0::PE | cr0::NE | cr0::PG),
-            (Field::GuestCr4, cr4::VMXE | cr4::PAE),
-            (Field::GuestCr3, 0x2020),
-            (Field::GuestPdpte1, 0x1e6 | 1),
-        ]);
+        set(
+            c,
+            &[
+                (Field::GuestCr0, cr0::PE | cr0::NE | cr0::PG),
+                (Field::GuestCr4, cr4::VMXE | cr4::PAE),
+                (Field::GuestCr3, 0x2020),
+                (Field::GuestPdpte1, 0x1e6 | 1),
+            ],
+        );
         c.memory.page(HostPhysical(0x2000)).unwrap().0.store(0x28, 0x7001_u64);
     });
     assert_eq!(core.vmx.pdptes, [0, 0x7001, 0, 0]);
@@ -459,13 +459,13 @@ fn pdptes_come_from_memory_without_ept() {
 #[test]
 fn an_injected_event_is_decoded_for_delivery() {
     let mut core = guest();
-    set(&mut core, &[
-        (Field::EntryInterruptionInformation, 0x8000_0b0e),
-        (Field::EntryExceptionErrorCode, 2),
-    ]);
+    set(&mut core, &[(Field::EntryInterruptionInformation, 0x8000_0b0e), (Field::EntryExceptionErrorCode, 2)]);
     match core.vmlaunch() {
         Ok(Entered::Deliver(event)) => {
-            assert_eq!((event.vector, event.kind, event.error_code), (14, interruption::TYPE_HARDWARE_EXCEPTION, Some(2)));
+            assert_eq!(
+                (event.vector, event.kind, event.error_code),
+                (14, interruption::TYPE_HARDWARE_EXCEPTION, Some(2))
+            );
         }
         other => panic!("{other:?}"),
     }

@@ -26,8 +26,7 @@ impl Dirty {
     pub const IDTR_LIMIT: Self = Self(1 << 10);
     pub const INTERRUPTIBILITY: Self = Self(1 << 11);
     pub const ALL: Self = Self(0x30ff);
-    const CHECKED_BY_GUEST_CHECKS: u32 =
-        Self::REGISTERS.0 | Self::SEGMENTS.0 | Self::LINK_POINTER.0 | Self::PDPTES.0;
+    const CHECKED_BY_GUEST_CHECKS: u32 = Self::REGISTERS.0 | Self::SEGMENTS.0 | Self::LINK_POINTER.0 | Self::PDPTES.0;
 
     /// Everything that guest-state checks look at.
     pub const GUEST: Self = Self(Self::CHECKED_BY_GUEST_CHECKS);

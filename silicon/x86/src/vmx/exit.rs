@@ -188,12 +188,7 @@ mod tests {
 
     #[test]
     fn event_information_has_the_layout_of_the_field() {
-        let info = ExitInfo::event(
-            ExitReason::ExceptionOrNmi,
-            interruption::TYPE_HARDWARE_EXCEPTION,
-            14,
-            Some(7),
-        );
+        let info = ExitInfo::event(ExitReason::ExceptionOrNmi, interruption::TYPE_HARDWARE_EXCEPTION, 14, Some(7));
         assert_eq!((info.interruption, info.interruption_error), (0x8000_0b0e, 7));
     }
 }

@@ -27,14 +27,13 @@ pub(super) struct Bitmaps {
 impl Bitmaps {
     pub(super) fn find(vmcs: &Vmcs, primary: u32, memory: &PhysicalMemory) -> Self {
         let frame = |control, field| {
-            (primary & control != 0).then(|| memory.page(HostPhysical(vmcs.get(field))).map(|(frame, _)| frame)).flatten()
+            (primary & control != 0)
+                .then(|| memory.page(HostPhysical(vmcs.get(field))).map(|(frame, _)| frame))
+                .flatten()
         };
         Self {
             msr: frame(primary::USE_MSR_BITMAPS, Field::MsrBitmaps),
-            io: [
-                frame(primary::USE_IO_BITMAPS, Field::IoBitmapA),
-                frame(primary::USE_IO_BITMAPS, Field::IoBitmapB),
-            ],
+            io: [frame(primary::USE_IO_BITMAPS, Field::IoBitmapA), frame(primary::USE_IO_BITMAPS, Field::IoBitmapB)],
         }
     }
 }
@@ -76,9 +75,8 @@ impl Core {
             return controls & primary::UNCONDITIONAL_IO_EXITING != 0;
         }
         // An access that wraps around the 16-bit port space exits.
-        (u32::from(port)..u32::from(port) + u32::from(size)).any(|p| {
-            p > 0xffff || bit(self.vmx.bitmaps.io[(p >> 15) as usize & 1], u64::from(p & 0x7fff))
-        })
+        (u32::from(port)..u32::from(port) + u32::from(size))
+            .any(|p| p > 0xffff || bit(self.vmx.bitmaps.io[(p >> 15) as usize & 1], u64::from(p & 0x7fff)))
     }
 
     /// Whether an exception exits ("Exception Bitmap"); for a page fault the error code decides too.

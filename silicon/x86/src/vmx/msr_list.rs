@@ -17,9 +17,13 @@ impl Core {
     pub(super) fn load_entry_msrs(&mut self) -> Result<(), Violation> {
         let (count, base) = (self.vmcs().get(Field::EntryMsrLoadCount), self.vmcs().get(Field::EntryMsrLoadAddress));
         for i in 0..count {
-            let loaded = self.msr_entry(base + i * ENTRY_BYTES).is_some_and(|(index, value)| self.load_msr(index, value));
+            let loaded =
+                self.msr_entry(base + i * ENTRY_BYTES).is_some_and(|(index, value)| self.load_msr(index, value));
             if !loaded {
-                return Err(Violation { rule: "VM-entry MSR-load area: an MSR cannot be loaded", qualification: i + 1 });
+                return Err(Violation {
+                    rule: "VM-entry MSR-load area: an MSR cannot be loaded",
+                    qualification: i + 1,
+                });
             }
         }
         Ok(())

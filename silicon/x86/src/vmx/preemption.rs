@@ -3,8 +3,8 @@
 //! It counts down by one whenever bit [`RATE`] of the TSC changes, so with the TSC at `t0` at VM-entry the value at `t`
 //! is `v0 - ((t >> RATE) - (t0 >> RATE))`, and it reaches zero at `((t0 >> RATE) + v0) << RATE`.
 
-use x86_defs::vmx::controls::{exit, pin};
 use x86_defs::vmx::Field;
+use x86_defs::vmx::controls::{exit, pin};
 
 use super::Vmx;
 use crate::Core;

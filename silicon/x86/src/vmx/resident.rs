@@ -69,8 +69,12 @@ impl Core {
     /// Writes a guest-state field to the processor where it holds it; says what the next VM-entry must look at.
     #[inline]
     pub(super) fn set_resident(&mut self, field: Field, value: u64) -> Dirty {
-        const CONTROL_REGISTERS: Dirty =
-            Dirty::REGISTERS.with(Dirty::SEGMENTS).with(Dirty::PDPTES).with(Dirty::MODE).with(Dirty::PERMISSIONS).with(Dirty::TRANSLATION);
+        const CONTROL_REGISTERS: Dirty = Dirty::REGISTERS
+            .with(Dirty::SEGMENTS)
+            .with(Dirty::PDPTES)
+            .with(Dirty::MODE)
+            .with(Dirty::PERMISSIONS)
+            .with(Dirty::TRANSLATION);
         const SEGMENTS: Dirty = Dirty::SEGMENTS.with(Dirty::MODE);
         match field {
             Field::GuestRip => self.rip = value,

@@ -42,7 +42,12 @@ pub fn vmcs() -> Box<Vmcs> {
         (
             Field::ExitControls,
             u64::from(
-                default1::EXIT | exit::HOST_ADDRESS_SPACE_SIZE | exit::SAVE_EFER | exit::LOAD_EFER | exit::SAVE_PAT | exit::LOAD_PAT,
+                default1::EXIT
+                    | exit::HOST_ADDRESS_SPACE_SIZE
+                    | exit::SAVE_EFER
+                    | exit::LOAD_EFER
+                    | exit::SAVE_PAT
+                    | exit::LOAD_PAT,
             ),
         ),
         (

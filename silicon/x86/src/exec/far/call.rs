@@ -78,7 +78,8 @@ fn inner_level(core: &mut Core, op: &Op, code: Located, gate: CallGate) -> Done 
     let return_rip = core.next_rip(op);
     stack.push(core, gate.bytes, return_rip)?;
     core.seg[index::SS] = stack.ss;
-    core.gpr[4] = if gate.bytes == 8 { stack.sp } else { (old_sp & !stack.mask & 0xffff_ffff) | (stack.sp & stack.mask) };
+    core.gpr[4] =
+        if gate.bytes == 8 { stack.sp } else { (old_sp & !stack.mask & 0xffff_ffff) | (stack.sp & stack.mask) };
     commit(core, index::CS, d.segment((gate.selector & !3) | u16::from(cpl)));
     core.rip = gate.offset;
     Err(Leave::Branch)

@@ -7,8 +7,8 @@ pub mod jump;
 pub mod ret;
 pub mod syscall;
 pub mod sysenter;
-mod task;
 mod target;
+mod task;
 #[cfg(test)]
 mod tests;
 

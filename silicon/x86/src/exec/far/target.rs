@@ -107,8 +107,8 @@ pub(super) fn resolve(core: &mut Core, op: &Op, by: By, selector: u16, offset: u
     };
     let ia32e = core.mode.is_ia32e();
     let is_gate = kind == system_type::CALL_GATE || (kind == system_type::CALL_GATE16 && !ia32e);
-    let is_task = !ia32e
-        && matches!(kind, system_type::TASK_GATE | system_type::TSS16_AVAILABLE | system_type::TSS_AVAILABLE);
+    let is_task =
+        !ia32e && matches!(kind, system_type::TASK_GATE | system_type::TSS16_AVAILABLE | system_type::TSS_AVAILABLE);
     if !(is_gate || is_task) || d.dpl() < cpl || d.dpl() < rpl(selector) {
         return Err(gp(core, selector));
     }
@@ -125,12 +125,8 @@ pub(super) fn resolve(core: &mut Core, op: &Op, by: By, selector: u16, offset: u
 
 fn through_gate(core: &mut Core, by: By, selector: u16, d: Descriptor) -> Result<Destination, Leave> {
     let ia32e = core.mode.is_ia32e();
-    let mut gate = CallGate {
-        selector: d.gate_selector(),
-        offset: d.gate_offset(),
-        bytes: 4,
-        parameters: d.gate_low_bits(),
-    };
+    let mut gate =
+        CallGate { selector: d.gate_selector(), offset: d.gate_offset(), bytes: 4, parameters: d.gate_low_bits() };
     if ia32e {
         gate.offset |= crate::exec::segment::descriptor::require_high(core, selector)? << 32;
         gate.bytes = 8;

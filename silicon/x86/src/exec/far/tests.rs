@@ -19,10 +19,9 @@ fn long() -> Core {
     let code = 0x00af_9b00_0000_ffff;
     let data = 0x00cf_9200_0000_ffff;
     let gate = 0x5000 | 8 << 16 | 0xec << 40;
-    for (i, d) in
-        [0, code, data, data | user, code | user, 0x00cf_9a00_0000_ffff, gate, 0, 0x0000_8900_4000_0067, 0]
-            .into_iter()
-            .enumerate()
+    for (i, d) in [0, code, data, data | user, code | user, 0x00cf_9a00_0000_ffff, gate, 0, 0x0000_8900_4000_0067, 0]
+        .into_iter()
+        .enumerate()
     {
         poke(&core, GDT + i as u64 * 8, d);
     }
@@ -112,13 +111,13 @@ fn iretq_at_the_same_level_takes_the_stack_from_the_frame() {
 #[test]
 fn a_bad_iret_frame_faults_with_its_selector_and_changes_nothing() {
     for (words, error) in [
-        ([0x4444, 0, 2, 0x8888, 0x1b], 0),                  // null CS
-        ([0x4444, 0x10, 2, 0x8888, 0x1b], 0x10),            // data as code
-        ([0x4444, 0x20, 2, 0x8888, 0x1b], 0x20),            // RPL does not fit
-        ([0x4444, 0x23, 2, 0x8888, 0], 0),                  // null SS for ring 3
-        ([0x4444, 0x23, 2, 0x8888, 0x13], 0x10),            // kernel stack for ring 3
-        ([0x1_0000_0000_0000, 0x23, 2, 0x8888, 0x1b], 0),   // RIP not canonical
-        ([0x4444, 0x103, 2, 0x8888, 0x1b], 0x100),          // beyond the table
+        ([0x4444, 0, 2, 0x8888, 0x1b], 0),                // null CS
+        ([0x4444, 0x10, 2, 0x8888, 0x1b], 0x10),          // data as code
+        ([0x4444, 0x20, 2, 0x8888, 0x1b], 0x20),          // RPL does not fit
+        ([0x4444, 0x23, 2, 0x8888, 0], 0),                // null SS for ring 3
+        ([0x4444, 0x23, 2, 0x8888, 0x13], 0x10),          // kernel stack for ring 3
+        ([0x1_0000_0000_0000, 0x23, 2, 0x8888, 0x1b], 0), // RIP not canonical
+        ([0x4444, 0x103, 2, 0x8888, 0x1b], 0x100),        // beyond the table
     ] {
         let mut core = long();
         frame(&mut core, &words);

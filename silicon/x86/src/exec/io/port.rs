@@ -19,11 +19,7 @@ pub mod qualification {
 
 /// The port operand: `imm` bit 16 says that bits 7:0 are the port, else it is in DX.
 fn operand(core: &Core, op: &Op) -> (u16, u64) {
-    if op.imm & 1 << 16 != 0 {
-        ((op.imm & 0xff) as u16, qualification::IMMEDIATE)
-    } else {
-        (core.gpr[2] as u16, 0)
-    }
+    if op.imm & 1 << 16 != 0 { ((op.imm & 0xff) as u16, qualification::IMMEDIATE) } else { (core.gpr[2] as u16, 0) }
 }
 
 /// IN.

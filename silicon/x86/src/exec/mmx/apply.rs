@@ -63,9 +63,7 @@ pub fn scalar<S: Source, T: Word>(core: &mut Core, op: &Op, f: impl Fn(u64, T, u
 /// `mm = f(mm, source, imm)` on lanes.
 #[inline(always)]
 pub fn vector<S: Source, V: Pod, W: Pod>(core: &mut Core, op: &Op, f: impl Fn(V, V, u8) -> W) -> Done {
-    scalar::<S, u64>(core, op, |a, b, imm| {
-        bytemuck::cast(f(bytemuck::cast(a), bytemuck::cast(b), imm))
-    })
+    scalar::<S, u64>(core, op, |a, b, imm| bytemuck::cast(f(bytemuck::cast(a), bytemuck::cast(b), imm)))
 }
 
 /// `mm = f(mm, count)`.

@@ -84,10 +84,12 @@ pub fn fill<T: Word, A: Word>(core: &mut Core, op: &Op, most: u64) -> Result<u64
 fn compare_until<T: Word>(core: &mut Core, count: u64, go_on: Option<bool>, pair: impl Fn(u64) -> (T, T)) -> u64 {
     let mut last = count - 1;
     if let Some(go_on) = go_on {
-        last = (0..last).find(|&i| {
-            let (a, b) = pair(i);
-            (a == b) != go_on
-        }).unwrap_or(last);
+        last = (0..last)
+            .find(|&i| {
+                let (a, b) = pair(i);
+                (a == b) != go_on
+            })
+            .unwrap_or(last);
     }
     let (a, b) = pair(last);
     Sub::apply::<T>(&mut core.flags, a.to_u64(), b.to_u64());
@@ -117,9 +119,8 @@ pub fn scan<T: Word, A: Word>(core: &mut Core, op: &Op, most: u64, go_on: Option
         return Ok(0);
     };
     let value = core.get::<T>(RAX);
-    let done = compare_until(core, count, go_on, |i| {
-        (value, string.frame.load::<T>(string.offset as u64 + i * T::BYTES))
-    });
+    let done =
+        compare_until(core, count, go_on, |i| (value, string.frame.load::<T>(string.offset as u64 + i * T::BYTES)));
     advance::<A>(core, RDI, done * T::BYTES);
     Ok(done)
 }

@@ -8,17 +8,8 @@ use crate::exec::segment::descriptor::system_type;
 use crate::vmx::capability::{CR4_FIXED0, cr4_fixed1};
 use crate::{Core, Leave};
 
-const CR0_DEFINED: u64 = cr0::PE
-    | cr0::MP
-    | cr0::EM
-    | cr0::TS
-    | cr0::ET
-    | cr0::NE
-    | cr0::WP
-    | cr0::AM
-    | cr0::NW
-    | cr0::CD
-    | cr0::PG;
+const CR0_DEFINED: u64 =
+    cr0::PE | cr0::MP | cr0::EM | cr0::TS | cr0::ET | cr0::NE | cr0::WP | cr0::AM | cr0::NW | cr0::CD | cr0::PG;
 
 /// The value that CR0 takes when `new` is written to it.
 pub(super) fn check_cr0(core: &mut Core, new: u64) -> Result<u64, Leave> {
@@ -53,7 +44,10 @@ fn may_enable_paging(core: &Core) -> bool {
     if core.efer & efer::LME == 0 {
         return true;
     }
-    let tss16 = matches!((core.seg[index::TR].rights & rights::TYPE) as u8, system_type::TSS16_AVAILABLE | system_type::TSS16_BUSY);
+    let tss16 = matches!(
+        (core.seg[index::TR].rights & rights::TYPE) as u8,
+        system_type::TSS16_AVAILABLE | system_type::TSS16_BUSY
+    );
     core.cr4 & cr4::PAE != 0 && !core.seg[index::CS].has(rights::L) && !tss16
 }
 

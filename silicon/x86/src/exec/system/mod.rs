@@ -10,8 +10,8 @@ pub mod idle;
 pub mod msr;
 mod msr_values;
 pub mod random;
+#[cfg(test)]
+mod tests;
 pub mod translation;
 pub mod tsc;
 pub mod vmx;
-#[cfg(test)]
-mod tests;

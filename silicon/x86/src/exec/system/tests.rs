@@ -35,18 +35,18 @@ fn expect_exit(core: &mut Core, bytes: &[u8], reason: ExitReason, qualification:
 #[test]
 fn privileged_instructions_fault_in_user_mode_before_they_exit() {
     for bytes in [
-        &[0xf4_u8][..],             // hlt
-        &[0x0f, 0x30],              // wrmsr
-        &[0x0f, 0x32],              // rdmsr
-        &[0x0f, 0x22, 0xc0],        // mov cr0, rax
-        &[0x0f, 0x20, 0xd8],        // mov rax, cr3
-        &[0x0f, 0x06],              // clts
-        &[0x0f, 0x01, 0x38],        // invlpg [rax]
-        &[0x0f, 0x08],              // invd
-        &[0x0f, 0x23, 0xf8],        // mov dr7, rax
-        &[0x0f, 0x01, 0xf8],        // swapgs
-        &[0xfa],                    // cli
-        &[0xe4, 0x10],              // in al, 10h
+        &[0xf4_u8][..],      // hlt
+        &[0x0f, 0x30],       // wrmsr
+        &[0x0f, 0x32],       // rdmsr
+        &[0x0f, 0x22, 0xc0], // mov cr0, rax
+        &[0x0f, 0x20, 0xd8], // mov rax, cr3
+        &[0x0f, 0x06],       // clts
+        &[0x0f, 0x01, 0x38], // invlpg [rax]
+        &[0x0f, 0x08],       // invd
+        &[0x0f, 0x23, 0xf8], // mov dr7, rax
+        &[0x0f, 0x01, 0xf8], // swapgs
+        &[0xfa],             // cli
+        &[0xe4, 0x10],       // in al, 10h
     ] {
         let mut core = user();
         core.seg[index::TR].limit = 0x60;

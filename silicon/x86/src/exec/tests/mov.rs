@@ -69,7 +69,9 @@ fn extensions_by_size() {
         assert_eq!(core.gpr[0], expected, "{bytes:02x?}");
     }
     core.gpr[0] = 0x80;
-    for (bytes, expected) in [(&[0x66, 0x98][..], 0xff80), (&[0x98], 0xffff_ff80), (&[0x48, 0x98], 0xffff_ffff_ffff_ff80)] {
+    for (bytes, expected) in
+        [(&[0x66, 0x98][..], 0xff80), (&[0x98], 0xffff_ff80), (&[0x48, 0x98], 0xffff_ffff_ffff_ff80)]
+    {
         trial::run(&mut core, bytes).unwrap();
         assert_eq!(core.gpr[0], expected);
     }
@@ -87,7 +89,8 @@ fn all_sixteen_conditions_agree_in_setcc_cmovcc_and_their_definition() {
     for _ in 0..200 {
         let f = numbers.next() & STATUS;
         let is = |bit: u64| f & bit != 0;
-        let base = [is(OF), is(CF), is(ZF), is(CF) || is(ZF), is(SF), is(PF), is(SF) != is(OF), is(ZF) || is(SF) != is(OF)];
+        let base =
+            [is(OF), is(CF), is(ZF), is(CF) || is(ZF), is(SF), is(PF), is(SF) != is(OF), is(ZF) || is(SF) != is(OF)];
         for code in 0..16_u8 {
             let expected = base[usize::from(code >> 1)] != (code & 1 == 1);
             core.flags.set_bits(f);

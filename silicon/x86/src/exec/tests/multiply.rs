@@ -37,11 +37,8 @@ fn products_match_wide_arithmetic() {
                 (core.gpr[0], core.gpr[3]) = (a, b);
                 trial::run(&mut core, &[prefix, &[0xf6 + wide_form, modrm][..]].concat()).unwrap();
                 assert_eq!(pair(&core, bits), product & keep, "{a:#x} {b:#x}");
-                let fits = if modrm == 0xe3 {
-                    product >> bits == 0
-                } else {
-                    wide(product as u64, bits) as u128 == product
-                };
+                let fits =
+                    if modrm == 0xe3 { product >> bits == 0 } else { wide(product as u64, bits) as u128 == product };
                 let expected = if fits { 0 } else { CF | OF };
                 assert_eq!(core.flags.bits() & (CF | OF), expected, "{a:#x} {b:#x}");
                 if bits > 8 && modrm == 0xeb {
@@ -81,7 +78,10 @@ fn quotients_match_wide_arithmetic_or_raise_a_divide_error() {
                 let dividend = pair(&core, bits);
                 let (quotient, remainder) = if signed {
                     let (n, d) = ((dividend << drop) as i128 >> drop, wide(b, bits));
-                    (n.checked_div(d).filter(|&q| wide(q as u64, bits) == q).map(|q| q as u64), n.checked_rem(d).unwrap_or(0) as u64)
+                    (
+                        n.checked_div(d).filter(|&q| wide(q as u64, bits) == q).map(|q| q as u64),
+                        n.checked_rem(d).unwrap_or(0) as u64,
+                    )
                 } else {
                     let d = u128::from(b & mask(bits));
                     let q = dividend.checked_div(d).filter(|&q| q <= u128::from(mask(bits)));

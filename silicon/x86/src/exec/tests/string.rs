@@ -32,7 +32,8 @@ fn complete(core: &mut Core, instruction: &[u8]) -> usize {
 fn copies_equal_a_byte_loop_for_any_overlap_direction_and_size() {
     let mut numbers = Numbers(9);
     let mut core = trial::core();
-    for (bytes_each, prefix, opcode) in [(1_u64, &[][..], 0xa4), (2, &[0x66], 0xa5), (4, &[], 0xa5), (8, &[0x48], 0xa5)] {
+    for (bytes_each, prefix, opcode) in [(1_u64, &[][..], 0xa4), (2, &[0x66], 0xa5), (4, &[], 0xa5), (8, &[0x48], 0xa5)]
+    {
         let rep: Vec<u8> = match prefix {
             [0x48] => vec![0xf3, 0x48, opcode],
             _ => [prefix, &[0xf3, opcode]].concat(),

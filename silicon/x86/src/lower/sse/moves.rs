@@ -98,9 +98,7 @@ fn by_code(l: &Lowering<'_>) -> Option<Op> {
         Code::Movq_xmm_rm64 => source(l, moves::load_scalar::<General, u64>, moves::load_scalar::<Memory, u64>),
         Code::Movq_xmm_xmmm64 => source(l, moves::load_scalar::<Register, u64>, moves::load_scalar::<Memory, u64>),
         Code::Movd_rm32_xmm if l.is_mem(0) => op(l, moves::store_low::<u32>),
-        Code::Movd_rm32_xmm => {
-            op(l, |c, o| apply::general::<Register, [u32; 4]>(c, o, |b, _| u64::from(b[0])))
-        }
+        Code::Movd_rm32_xmm => op(l, |c, o| apply::general::<Register, [u32; 4]>(c, o, |b, _| u64::from(b[0]))),
         Code::Movq_rm64_xmm | Code::Movq_xmmm64_xmm if l.is_mem(0) => op(l, moves::store_low::<u64>),
         Code::Movq_rm64_xmm => op(l, |c, o| apply::general::<Register, [u64; 2]>(c, o, |b, _| b[0])),
         Code::Movq_xmmm64_xmm => op(l, moves::load_scalar::<Register, u64>),
