@@ -133,7 +133,7 @@ fn turn_paging_on(a: &mut CodeAssembler) -> Result<(), AsmError> {
     let directories = pdpt + PAGE;
     a.mov(dword_ptr(PAGE_TABLES), (pdpt | 3) as i32)?;
     for gib in 0..4 {
-        a.mov(dword_ptr(pdpt + gib * 8), (directories + gib * PAGE | 3) as i32)?;
+        a.mov(dword_ptr(pdpt + gib * 8), ((directories + gib * PAGE) | 3) as i32)?;
     }
     // 2048 entries of 2 MiB: low halves count up, high halves stay zero.
     let mut next = a.create_label();

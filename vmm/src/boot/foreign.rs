@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn common_mistakes_are_named() {
-        let mut arm = vec![0; 64];
+        let mut arm = [0; 64];
         arm[0x38..0x3c].copy_from_slice(b"ARM\x64");
         for (bytes, expected) in [
             (&arm[..], "AArch64 Linux Image"),

@@ -74,10 +74,10 @@ impl Vm {
             }
             self.deliver_signals(self.time_tsc());
             let choice = self.choose();
-            if let Clock::Real(_) = self.clock {
-                if let Some(exit) = self.wait_for(choice) {
-                    return Ok((self.current, exit));
-                }
+            if let Clock::Real(_) = self.clock
+                && let Some(exit) = self.wait_for(choice)
+            {
+                return Ok((self.current, exit));
             }
             match choice {
                 Choice::Run { vcpu, until } => {
@@ -271,12 +271,12 @@ impl Vm {
                     .now_quarter_cycles()
                     .max(other.wake_tsc * 4 * u64::from(other.mp_state == MpState::Halted));
                 end = end.min(at + QUANTUM);
-            } else if other.mp_state == MpState::Halted {
-                if let Some(tsc) = other.timer_host_tsc(&self.shared.irqchip, &self.shared.clock) {
-                    end = end.min(tsc.saturating_mul(4) + QUANTUM);
-                }
-                // It could be woken by this one at any time; then it starts at the waker's clock.
+            } else if other.mp_state == MpState::Halted
+                && let Some(tsc) = other.timer_host_tsc(&self.shared.irqchip, &self.shared.clock)
+            {
+                end = end.min(tsc.saturating_mul(4) + QUANTUM);
             }
+            // It could be woken by this one at any time; then it starts at the waker's clock.
         }
         if let Some(ns) = self.shared.irqchip.next_timer_event() {
             end = end.min(self.shared.clock.host_tsc(ns).saturating_mul(4));

@@ -99,10 +99,10 @@ impl Core {
             return Err(self.fail_entry(ExitReason::EntryFailureGuestState, violation));
         }
         self.load_guest_state(dirty);
-        if self.vmcs().get(Field::EntryMsrLoadCount) != 0 {
-            if let Err(violation) = self.load_entry_msrs() {
-                return Err(self.fail_entry(ExitReason::EntryFailureMsrLoading, violation));
-            }
+        if self.vmcs().get(Field::EntryMsrLoadCount) != 0
+            && let Err(violation) = self.load_entry_msrs()
+        {
+            return Err(self.fail_entry(ExitReason::EntryFailureMsrLoading, violation));
         }
         self.vmx.dirty = Dirty::NONE;
         self.vmcs_mut().launch = LaunchState::Launched;

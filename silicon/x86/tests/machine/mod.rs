@@ -32,7 +32,7 @@ impl Machine {
         let mut core = Core::new(Arc::new(memory), Arc::new(Model::default()));
         let poke = |at: u64, value: u64| core.memory.page(HostPhysical(at)).expect("memory").0.store(at, value);
         for level in 0..3 {
-            poke(TABLES + level * 0x1000, TABLES + (level + 1) * 0x1000 | 7);
+            poke(TABLES + level * 0x1000, (TABLES + (level + 1) * 0x1000) | 7);
         }
         for page in 0..MEMORY >> 12 {
             poke(TABLES + 0x3000 + page * 8, page << 12 | 7);

@@ -49,7 +49,7 @@ impl Lengths for Explicit64 {
 /// The elements in the format of `imm` bits 1:0, and their number.
 fn elements(v: u128, imm: u8) -> ([i32; 16], usize) {
     let bytes = v.to_le_bytes();
-    let word = |i: usize| u16::from_le_bytes([bytes[2 * i & 15], bytes[(2 * i + 1) & 15]]);
+    let word = |i: usize| u16::from_le_bytes([bytes[(2 * i) & 15], bytes[(2 * i + 1) & 15]]);
     let n = if imm & 1 == 0 { 16 } else { 8 };
     let element = |i: usize| match imm & 3 {
         0 => i32::from(bytes[i]),

@@ -248,7 +248,7 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
         Mnemonic::Pshufhw => xmm!(l, u16 => u16, |_, b, i| shuffle::high_words(b, i)),
         Mnemonic::Shufps => xmm!(l, u32 => u32, shuffle::singles),
         Mnemonic::Shufpd => xmm!(l, u64 => u64, shuffle::doubles),
-        Mnemonic::Palignr => both!(l, u8 => u8, |a, b, i| shuffle::align(a, b, i)),
+        Mnemonic::Palignr => both!(l, u8 => u8, shuffle::align),
 
         Mnemonic::Pblendw => xmm!(l, u16 => u16, shuffle::blend),
         Mnemonic::Blendps => xmm!(l, u32 => u32, shuffle::blend),
