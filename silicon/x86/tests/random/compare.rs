@@ -1,0 +1,167 @@
+//! Where model and processor differ, apart from what the architecture leaves undefined.
+
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic as M, OpKind, RflagsBits};
+use silicon_x86::model::Model;
+use x86_defs::exception::vector;
+use x86_defs::rflags;
+use x86_defs::segment::index;
+
+use super::case::Slot;
+use super::exceptions::host_is_amd;
+use super::modelled::{End, Modelled};
+use super::place::{DATA, START, is_code};
+
+/// What becomes of the x87 condition codes and the flags: bits that are not compared.
+#[derive(Clone, Copy, Default)]
+pub struct Undefined {
+    pub flags: u64,
+    pub fsw: u16,
+}
+
+/// Names of the general registers, by number.
+pub const NAMES: [&str; 16] =
+    ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"];
+
+/// Flags that are compared.
+const FLAGS: u64 = rflags::STATUS | rflags::DF | rflags::AC | rflags::ID | rflags::NT | rflags::TF;
+
+/// iced's flags as bits of RFLAGS.
+pub fn flag_bits(bits: u32) -> u64 {
+    [
+        (RflagsBits::CF, rflags::CF),
+        (RflagsBits::PF, rflags::PF),
+        (RflagsBits::AF, rflags::AF),
+        (RflagsBits::ZF, rflags::ZF),
+        (RflagsBits::SF, rflags::SF),
+        (RflagsBits::OF, rflags::OF),
+        (RflagsBits::DF, rflags::DF),
+        (RflagsBits::AC, rflags::AC),
+    ]
+    .iter()
+    .filter(|(from, _)| bits & from != 0)
+    .fold(0, |all, (_, to)| all | to)
+}
+
+/// x87 condition codes that `insn` leaves undefined.
+fn condition_codes(insn: &Instruction) -> u16 {
+    [(RflagsBits::C0, 8), (RflagsBits::C1, 9), (RflagsBits::C2, 10), (RflagsBits::C3, 14)]
+        .iter()
+        .filter(|(from, _)| insn.rflags_undefined() & from != 0)
+        .fold(0, |all, (_, bit)| all | 1 << bit)
+}
+
+/// What is undefined after the first `count` instructions.
+fn undefined(code: &[u8], count: u32) -> Undefined {
+    let mut undefined = Undefined::default();
+    for insn in Decoder::with_ip(64, code, START, DecoderOptions::NONE).iter().take(count as usize) {
+        undefined.flags = undefined.flags & !flag_bits(insn.rflags_modified()) | flag_bits(insn.rflags_undefined());
+        undefined.fsw |= condition_codes(&insn);
+    }
+    undefined
+}
+
+/// Whether the result of `insn` on these registers is undefined, so that the case cannot be compared.
+pub fn is_undefined(insn: &Instruction, slot: &Slot) -> bool {
+    let count = |operand: u32| match insn.op_kind(operand) {
+        OpKind::Register => slot.before.gpr[1] as u32 & 31,
+        _ => u32::from(insn.immediate8()) & 31,
+    };
+    match insn.code() {
+        // SHLD and SHRD: "If the count is greater than the operand size, the result is undefined."
+        Code::Shld_rm16_r16_imm8 | Code::Shrd_rm16_r16_imm8 | Code::Shld_rm16_r16_CL | Code::Shrd_rm16_r16_CL => {
+            count(2) > 16
+        }
+        // BSWAP: "When the BSWAP instruction references a 16-bit register, the result is undefined."
+        Code::Bswap_r16 => true,
+        _ => false,
+    }
+}
+
+/// What differs, in words; empty where nothing does.
+pub fn differences(slot: &Slot, model: &Modelled, end: End) -> Vec<String> {
+    let mut out = Vec::new();
+    compare_ends(slot, end, &mut out);
+    let undefined = undefined(slot.bytes(), model.instructions);
+    let (core, fpu, after) = (&model.core, &model.core.fpu, &slot.after);
+    let mut check = |name: &str, model: u128, native: u128| {
+        if model != native {
+            out.push(format!("{name} is {model:#x}, not {native:#x}"));
+        }
+    };
+    for (i, name) in NAMES.iter().enumerate() {
+        check(name, core.gpr[i].into(), after.gpr[i].into());
+    }
+    let mask = FLAGS & !undefined.flags;
+    check("flags", (core.rflags() & mask).into(), (after.rflags & mask).into());
+    if slot.changes_gs != 0 {
+        check("gs base", core.seg[index::GS].base.into(), slot.outcome.gs_base.into());
+    }
+    check("fcw", fpu.fcw.into(), after.fcw().into());
+    let mask = !undefined.fsw;
+    check("fsw", (fpu.fsw & mask).into(), (after.fsw() & mask).into());
+    check("ftw", fpu.ftw.into(), after.ftw().into());
+    check("mxcsr", fpu.mxcsr.into(), after.mxcsr().into());
+    let top = usize::from(after.fsw() >> 11 & 7);
+    for i in 0..8 {
+        let st = fpu.st[(i + top) & 7];
+        let (significand, sign_exponent) = after.st(i);
+        let all = |s: u64, e: u16| u128::from(e) << 64 | u128::from(s);
+        check(&format!("st{i}"), all(st.significand, st.sign_exponent), all(significand, sign_exponent));
+    }
+    for i in 0..16 {
+        check(&format!("xmm{i}"), fpu.xmm[i], after.xmm(i));
+    }
+    let data = model.data();
+    if data != slot.data_after {
+        let at = data.iter().zip(&slot.data_after).position(|(a, b)| a != b).expect("they differ");
+        let end = (at + 16).min(data.len());
+        let address = DATA + at as u64;
+        out.push(format!("[{address:#x}] is {:02x?}, not {:02x?}", &data[at..end], &slot.data_after[at..end]));
+    }
+    out
+}
+
+fn compare_ends(slot: &Slot, end: End, out: &mut Vec<String>) {
+    let native = &slot.outcome;
+    let trapped = native.vector == u32::from(vector::BP) && is_code(native.rip.wrapping_sub(1));
+    match end {
+        End::At(rip) if is_code(rip) => {
+            if !trapped {
+                out.push(format!("completed, not {native:x?}"));
+            } else if rip != native.rip - 1 {
+                out.push(format!("rip is {rip:#x}, not {:#x}", native.rip - 1));
+            }
+        }
+        // The fetch at the target of a branch faults.
+        End::At(rip) => {
+            let fetch = match u8::try_from(native.vector) {
+                Ok(vector::PF) => native.rip == rip,
+                Ok(vector::GP) => !Model::default().is_canonical(rip),
+                _ => false,
+            };
+            if !fetch {
+                out.push(format!("branched to {rip:#x}, not {native:x?}"));
+            }
+        }
+        End::Fault(fault, rip) => {
+            let same_vector = native.vector == u32::from(fault.vector);
+            // A branch to a non-canonical address faults before it on Intel, and after it on AMD.
+            let same_rip = native.rip == rip || host_is_amd() && !Model::default().is_canonical(native.rip);
+            let error = fault.error_code.unwrap_or(0);
+            // The kernel hides what its own addresses hold.
+            let hidden = fault.vector == vector::PF && fault.address >> 47 != 0;
+            if !same_vector || !same_rip || !hidden && native.error != u64::from(error) {
+                out.push(format!("{fault:x?} at {rip:#x}, not {native:x?}"));
+            } else if fault.vector == vector::PF && fault.address != native.address {
+                out.push(format!("page fault of {:#x}, not {:#x}", fault.address, native.address));
+            }
+        }
+        End::Other(what) => out.push(format!("{what}, not {native:x?}")),
+    }
+}
+
+/// Whether a leading instruction leaves nothing undefined that the next one reads.
+pub fn may_lead(insn: &Instruction, next: &Instruction) -> bool {
+    insn.rflags_undefined() & next.rflags_read() == 0
+        && !matches!(insn.mnemonic(), M::Bsf | M::Bsr | M::Shld | M::Shrd | M::Bswap)
+}
