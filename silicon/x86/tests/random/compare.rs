@@ -1,6 +1,6 @@
 //! Where model and processor differ, apart from what the architecture leaves undefined.
 
-use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic as M, OpKind, RflagsBits};
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic as M, OpKind, Register, RflagsBits};
 use silicon_x86::model::Model;
 use x86_defs::exception::vector;
 use x86_defs::rflags;
@@ -21,6 +21,9 @@ pub struct Undefined {
 /// Names of the general registers, by number.
 pub const NAMES: [&str; 16] =
     ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"];
+
+/// Where the addresses end that Linux gives to processes.
+const TASK_SIZE: u64 = 0x7fff_ffff_f000;
 
 /// Flags that are compared.
 const FLAGS: u64 = rflags::STATUS | rflags::DF | rflags::AC | rflags::ID | rflags::NT | rflags::TF;
@@ -50,12 +53,26 @@ fn condition_codes(insn: &Instruction) -> u16 {
         .fold(0, |all, (_, bit)| all | 1 << bit)
 }
 
+fn may_do_nothing(insn: &Instruction) -> bool {
+    let shift = matches!(
+        insn.mnemonic(),
+        M::Shl | M::Sal | M::Shr | M::Sar | M::Rol | M::Ror | M::Rcl | M::Rcr | M::Shld | M::Shrd
+    );
+    shift || insn.has_rep_prefix() || insn.has_repne_prefix()
+}
+
 /// What is undefined after the first `count` instructions.
 fn undefined(code: &[u8], count: u32) -> Undefined {
     let mut undefined = Undefined::default();
     for insn in Decoder::with_ip(64, code, START, DecoderOptions::NONE).iter().take(count as usize) {
-        undefined.flags = undefined.flags & !flag_bits(insn.rflags_modified()) | flag_bits(insn.rflags_undefined());
+        // A count of zero, of a repetition or a shift, changes no flag.
+        let surely = if may_do_nothing(&insn) { 0 } else { flag_bits(insn.rflags_modified()) };
+        undefined.flags = undefined.flags & !surely | flag_bits(insn.rflags_undefined());
         undefined.fsw |= condition_codes(&insn);
+        if matches!(insn.mnemonic(), M::Fcomi | M::Fcomip | M::Fucomi | M::Fucomip) {
+            // C1: cleared on Intel, kept on AMD.
+            undefined.fsw |= 1 << 9;
+        }
     }
     undefined
 }
@@ -80,8 +97,12 @@ pub fn is_undefined(insn: &Instruction, slot: &Slot) -> bool {
 /// What differs, in words; empty where nothing does.
 pub fn differences(slot: &Slot, model: &Modelled, end: End) -> Vec<String> {
     let mut out = Vec::new();
-    compare_ends(slot, end, &mut out);
-    let undefined = undefined(slot.bytes(), model.instructions);
+    compare_ends(slot, model.instructions, end, &mut out);
+    let mut undefined = undefined(slot.bytes(), model.instructions);
+    let last = instruction(slot, model.instructions);
+    let faulted = matches!(end, End::Fault(..));
+    let mmx = if goes_to_mmx_early(&last, faulted) { TOP } else { 0 };
+    undefined.fsw |= mmx;
     let (core, fpu, after) = (&model.core, &model.core.fpu, &slot.after);
     let mut check = |name: &str, model: u128, native: u128| {
         if model != native {
@@ -99,11 +120,15 @@ pub fn differences(slot: &Slot, model: &Modelled, end: End) -> Vec<String> {
     check("fcw", fpu.fcw.into(), after.fcw().into());
     let mask = !undefined.fsw;
     check("fsw", (fpu.fsw & mask).into(), (after.fsw() & mask).into());
-    check("ftw", fpu.ftw.into(), after.ftw().into());
+    if mmx == 0 {
+        check("ftw", fpu.ftw.into(), after.ftw().into());
+    }
     check("mxcsr", fpu.mxcsr.into(), after.mxcsr().into());
     let top = usize::from(after.fsw() >> 11 & 7);
     for i in 0..8 {
-        let st = fpu.st[(i + top) & 7];
+        // By register, not by its place on the stack.
+        let st = fpu.st[i];
+        let i = i.wrapping_sub(top) & 7;
         let (significand, sign_exponent) = after.st(i);
         let all = |s: u64, e: u16| u128::from(e) << 64 | u128::from(s);
         check(&format!("st{i}"), all(st.significand, st.sign_exponent), all(significand, sign_exponent));
@@ -121,7 +146,26 @@ pub fn differences(slot: &Slot, model: &Modelled, end: End) -> Vec<String> {
     out
 }
 
-fn compare_ends(slot: &Slot, end: End, out: &mut Vec<String>) {
+/// Number `i` of the instructions of a case, or the last.
+fn instruction(slot: &Slot, i: u32) -> Instruction {
+    let all: Vec<_> = Decoder::with_ip(64, slot.bytes(), START, DecoderOptions::NONE).iter().collect();
+    all[(i as usize).min(all.len() - 1)]
+}
+
+/// TOP of the x87 status word.
+const TOP: u16 = 7 << 11;
+
+/// Whether makers differ in when, or whether, x87 goes to MMX mode: before an exception of the same instruction, and for
+/// CVTPI2PS and CVTPI2PD from memory.
+fn goes_to_mmx_early(insn: &Instruction, faulted: bool) -> bool {
+    match insn.mnemonic() {
+        M::Cvtpd2pi | M::Cvtps2pi | M::Cvttpd2pi | M::Cvttps2pi | M::Maskmovq => faulted,
+        M::Cvtpi2ps | M::Cvtpi2pd => faulted || insn.op1_kind() == OpKind::Memory,
+        _ => false,
+    }
+}
+
+fn compare_ends(slot: &Slot, count: u32, end: End, out: &mut Vec<String>) {
     let native = &slot.outcome;
     let trapped = native.vector == u32::from(vector::BP) && is_code(native.rip.wrapping_sub(1));
     match end {
@@ -149,7 +193,21 @@ fn compare_ends(slot: &Slot, end: End, out: &mut Vec<String>) {
             let same_rip = native.rip == rip || host_is_amd() && !Model::default().is_canonical(native.rip);
             let error = fault.error_code.unwrap_or(0);
             // The kernel hides what its own addresses hold.
-            let hidden = fault.vector == vector::PF && fault.address >> 47 != 0;
+            let hidden = fault.vector == vector::PF && fault.address >= TASK_SIZE;
+            let insn = instruction(slot, count);
+            match insn.mnemonic() {
+                // Which of the two operands is first is the maker's choice.
+                M::Cmpsb | M::Cmpsw | M::Cmpsd | M::Cmpsq if same_rip && native.vector >= u32::from(vector::SS) => {
+                    return;
+                }
+                // So is whether the address is that of the first byte stored or of the operand.
+                M::Maskmovq | M::Maskmovdqu if same_vector && same_rip && (native.address ^ fault.address) < 0x1000 => {
+                    return;
+                }
+                // AMD wants the address in its segment to be canonical too.
+                _ if host_is_amd() && has_gs(&insn) && native.vector == u32::from(vector::GP) && same_rip => return,
+                _ => {}
+            }
             if !same_vector || !same_rip || !hidden && native.error != u64::from(error) {
                 out.push(format!("{fault:x?} at {rip:#x}, not {native:x?}"));
             } else if fault.vector == vector::PF && fault.address != native.address {
@@ -160,8 +218,14 @@ fn compare_ends(slot: &Slot, end: End, out: &mut Vec<String>) {
     }
 }
 
+fn has_gs(insn: &Instruction) -> bool {
+    insn.segment_prefix() == Register::GS
+}
+
 /// Whether a leading instruction leaves nothing undefined that the next one reads.
 pub fn may_lead(insn: &Instruction, next: &Instruction) -> bool {
     insn.rflags_undefined() & next.rflags_read() == 0
+        // Its count must be known before.
+        && !matches!(next.mnemonic(), M::Shld | M::Shrd)
         && !matches!(insn.mnemonic(), M::Bsf | M::Bsr | M::Shld | M::Shrd | M::Bswap)
 }

@@ -1,6 +1,6 @@
 //! What is not compared, and why. Everything else that the model executes in 64-bit mode must be.
 
-use iced_x86::{Code, CpuidFeature, Instruction, Mnemonic as M};
+use iced_x86::{Code, CpuidFeature, FlowControl, Instruction, Mnemonic as M};
 use silicon_x86::lower::gate::{Needs, needs};
 use silicon_x86::model::Register;
 
@@ -41,6 +41,23 @@ pub fn reason(code: Code) -> Option<&'static str> {
         M::Fxsave | M::Fxsave64 | M::Fxrstor | M::Fxrstor64 | M::Fnsave | M::Fnstenv | M::Frstor | M::Fldenv => {
             "x87 instruction pointers and reserved bytes, where makers differ; see sse_state_and_faults and x87"
         }
+        M::Jmp | M::Call | M::Ret
+            if matches!(
+                code,
+                C::Retnw | C::Retnw_imm16 | C::Jmp_rel8_16 | C::Jmp_rel16 | C::Call_rel16 | C::Jmp_rm16 | C::Call_rm16
+            ) =>
+        {
+            "not of 64-bit mode on Intel"
+        }
+        M::Reservednop
+            if host_is_amd()
+                && matches!(
+                    code,
+                    C::Reservednop_rm16_r16_0F0D | C::Reservednop_rm32_r32_0F0D | C::Reservednop_rm64_r64_0F0D
+                ) =>
+        {
+            "PREFETCHW of a register: a NOP on Intel, #UD on AMD"
+        }
         M::Rcpps | M::Rcpss | M::Rsqrtps | M::Rsqrtss => "an approximation, where makers differ",
         M::Fsin | M::Fcos | M::Fsincos | M::Fptan | M::Fpatan | M::F2xm1 | M::Fyl2x | M::Fyl2xp1 => {
             "an approximation, where makers differ; see x87"
@@ -50,20 +67,22 @@ pub fn reason(code: Code) -> Option<&'static str> {
 }
 
 /// Whether one instruction (not all of its code) cannot be compared.
-pub fn is_excluded(insn: &Instruction) -> bool {
+pub fn is_excluded(insn: &Instruction, bytes: &[u8]) -> bool {
     reason(insn.code()).is_some()
         // The thread pointer of the test.
         || insn.segment_prefix() == iced_x86::Register::FS
         // With an operand-size prefix, near branches are 16 bits wide on AMD, and 64 on Intel.
-        || is_near_branch_of_16_bits(insn)
+        || insn.flow_control() != FlowControl::Next && has_prefix(bytes, |b| b == 0x66)
+        // AMD lets a repeat prefix choose between the two.
+        || matches!(insn.mnemonic(), M::Loope | M::Loopne) && has_prefix(bytes, |b| b == 0xf2 || b == 0xf3)
+        // AMD takes this for XCHG R8.
+        || insn.mnemonic() == M::Pause && has_prefix(bytes, |b| b & 0xf1 == 0x41)
 }
 
-fn is_near_branch_of_16_bits(insn: &Instruction) -> bool {
-    use Code as C;
-    matches!(
-        insn.code(),
-        C::Retnw | C::Retnw_imm16 | C::Jmp_rel8_16 | C::Jmp_rel16 | C::Call_rel16 | C::Jmp_rm16 | C::Call_rm16
-    )
+/// Whether one of the prefixes is such.
+fn has_prefix(bytes: &[u8], is: impl Fn(u8) -> bool) -> bool {
+    let prefix = |b: &&u8| matches!(**b, 0x26 | 0x2e | 0x36 | 0x3e | 0x65..=0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f);
+    bytes.iter().take_while(prefix).any(|&b| is(b))
 }
 
 /// The feature that the host lacks for an instruction, if it lacks one.

@@ -128,6 +128,8 @@ unsafe fn execute(shared: &Shared, slot: *mut Slot) {
 }
 
 extern "C" fn on_signal(signal: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: AC, which POPF may have set, would make the handler's own accesses fault.
+    unsafe { std::arch::asm!("pushfq", "and qword ptr [rsp], {no_ac}", "popfq", no_ac = const !0x4_0000_i32) };
     // SAFETY: the kernel passes a valid context, whose floating-point state is that of FXSAVE, maybe with XSAVE's more.
     unsafe {
         let context = &mut *context.cast::<libc::ucontext_t>();

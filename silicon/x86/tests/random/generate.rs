@@ -66,7 +66,7 @@ impl Generator<'_> {
 
     /// Whether an instruction can be compared on this host.
     pub fn may_run(&self, insn: &Instruction, bytes: &[u8]) -> bool {
-        is_lowered(insn, bytes, self.model) && !is_excluded(insn) && missing(insn.code()).is_none()
+        is_lowered(insn, bytes, self.model) && !is_excluded(insn, bytes) && missing(insn.code()).is_none()
     }
 
     /// Puts displacements and branch targets where they lead to something.

@@ -12,6 +12,7 @@ use silicon_x86::{Core, Leave};
 use x86_defs::control::{cr0, cr4, efer};
 use x86_defs::rflags;
 use x86_defs::segment::{index, rights};
+use x86_defs::vmx::controls::secondary;
 
 use super::case::Slot;
 use super::native::State;
@@ -64,6 +65,7 @@ impl Modelled {
         let read_only: Vec<u8> = (0..0x1000).map(read_only_byte).collect();
         frame(&core, READ_ONLY_FRAME).write(0, &read_only);
         core.vmx.controls.vpid = 1;
+        core.vmx.controls.secondary |= secondary::ENABLE_INVPCID;
         core.cr0 = cr0::PE | cr0::PG | cr0::WP | cr0::NE | cr0::ET | cr0::MP;
         core.cr4 = cr4::PAE | cr4::OSFXSR | cr4::OSXMMEXCPT | cr4::FSGSBASE;
         core.cr3 = TABLES;
@@ -75,7 +77,7 @@ impl Modelled {
         core.seg[index::SS].selector = SS;
         core.seg[index::CS] =
             SegmentRegister { selector: CS, rights: user | rights::CODE | rights::READABLE | rights::L, ..data };
-        core.seg[index::TR] = SegmentRegister { selector: 0x40, base: 0, limit: 0x67, rights: rights::P | 11 };
+        core.seg[index::TR] = SegmentRegister { selector: 0x40, base: 0, limit: 0x60, rights: rights::P | 11 };
         core.update_mode();
         core.tlb_select();
         Self { core, instructions: 0 }
