@@ -24,6 +24,13 @@ pub enum Map {
     Vex(u8, u8),
 }
 
+impl Map {
+    /// RORX has two operands, so vvvv must be zero (all ones when inverted); all others have three.
+    fn is_rorx(self) -> bool {
+        self == Self::Vex(3, 3)
+    }
+}
+
 impl Skeleton {
     /// Everything up to and with the opcode. `more` is put in front; `rex` is R, X and B.
     pub fn head(&self, more: &[u8], rex: u8, vvvv: u8) -> Vec<u8> {
@@ -52,7 +59,7 @@ pub fn catalogue(model: &Model) -> BTreeMap<Code, Vec<Skeleton>> {
     let mut found: BTreeMap<Code, Vec<Skeleton>> = BTreeMap::new();
     let mut known: BTreeMap<Code, bool> = BTreeMap::new();
     let mut add = |skeleton: Skeleton| {
-        let mut bytes = skeleton.head(&[], 0, 1);
+        let mut bytes = skeleton.head(&[], 0, u8::from(!skeleton.map.is_rorx()));
         bytes.extend([skeleton.modrm, 0x24, 0, 0, 0, 0, 0, 0, 0, 0]);
         let insn = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
         if insn.code() != Code::INVALID

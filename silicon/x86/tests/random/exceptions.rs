@@ -30,9 +30,16 @@ pub fn reason(code: Code) -> Option<&'static str> {
         M::Lar | M::Lsl | M::Verr | M::Verw => "reads the host's descriptor tables",
         M::Sgdt | M::Sidt | M::Sldt | M::Str | M::Smsw => "UMIP: the host's kernel answers instead",
         M::Rdfsbase | M::Wrfsbase => "FS is the thread pointer of the test",
-        M::Cpuid | M::Rdtsc | M::Rdtscp | M::Rdpid | M::Rdrand | M::Rdseed | M::Xgetbv | M::Xsetbv | M::Getsec => {
-            "gives what the host's processor, time or chance has"
-        }
+        M::Cpuid
+        | M::Rdtsc
+        | M::Rdtscp
+        | M::Rdpid
+        | M::Rdrand
+        | M::Rdseed
+        | M::Xgetbv
+        | M::Xsetbv
+        | M::Getsec
+        | M::Getsecq => "gives what the host's processor, time or chance has",
         M::Rdpmc => "the host's kernel may allow it",
         M::Vmcall | M::Vmclear | M::Vmlaunch | M::Vmptrld | M::Vmptrst | M::Vmread | M::Vmresume | M::Vmwrite => {
             "VM-exit"
@@ -64,6 +71,20 @@ pub fn reason(code: Code) -> Option<&'static str> {
         }
         _ => return None,
     })
+}
+
+/// Instructions that the decoder knows, with features that the model has, and that are #UD all the same.
+pub fn is_undefined(code: Code) -> bool {
+    use Code as C;
+    match code {
+        // A VM function is available where the VMCS enables it, which the modelled VMX cannot.
+        C::Vmfunc => true,
+        // CR4.OSXSAVE cannot be set.
+        C::Xsave_mem | C::Xsave64_mem | C::Xrstor_mem | C::Xrstor64_mem => true,
+        // The decoder's old form of UD0.
+        C::Ud0 => true,
+        _ => false,
+    }
 }
 
 /// Whether one instruction (not all of its code) cannot be compared.

@@ -43,7 +43,7 @@ impl Generator<'_> {
             more.push(0xf0);
         }
         let rex = if self.chance(60) { self.below(8) as u8 } else { 0 };
-        let vvvv = self.below(16) as u8;
+        let vvvv = if self.chance(50) { self.below(16) as u8 } else { 0 };
         let mut bytes = skeleton.head(&more, rex, vvvv);
         if memory {
             modrm = modrm & 0x38 | (self.below(3) as u8) << 6 | self.below(8) as u8;

@@ -9,7 +9,7 @@ use silicon_x86::model::Model;
 use super::case::Slot;
 use super::catalogue::Skeleton;
 use super::compare::NAMES;
-use super::exceptions::{missing, reason};
+use super::exceptions::{is_undefined, missing, reason};
 use super::place::START;
 
 pub struct Report {
@@ -49,6 +49,11 @@ impl Report {
                 let info = code.op_code();
                 info.is_instruction()
                     && info.mode64()
+                    // Near branches of 16 bits are AMD's.
+                    && info.intel_decoder64()
+                    // These are two instructions.
+                    && !info.fwait()
+                    && !is_undefined(*code)
                     && code.cpuid_features().iter().all(|&f| match needs(f) {
                         Needs::Nothing => true,
                         Needs::Feature(feature) => model.has(feature),
