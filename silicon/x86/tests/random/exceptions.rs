@@ -1,6 +1,6 @@
 //! What is not compared, and why. Everything else that the model executes in 64-bit mode must be.
 
-use iced_x86::{Code, CpuidFeature, FlowControl, Instruction, Mnemonic as M};
+use iced_x86::{Code, CpuidFeature, FlowControl, Instruction, Mnemonic as M, OpKind};
 use silicon_x86::lower::gate::{Needs, needs};
 use silicon_x86::model::Register;
 
@@ -65,6 +65,7 @@ pub fn reason(code: Code) -> Option<&'static str> {
         {
             "PREFETCHW of a register: a NOP on Intel, #UD on AMD"
         }
+        M::Bswap if code == C::Bswap_r16 => "undefined by the manual",
         M::Rcpps | M::Rcpss | M::Rsqrtps | M::Rsqrtss => "an approximation, where makers differ",
         M::Fsin | M::Fcos | M::Fsincos | M::Fptan | M::Fpatan | M::F2xm1 | M::Fyl2x | M::Fyl2xp1 => {
             "an approximation, where makers differ; see x87"
@@ -93,9 +94,11 @@ pub fn is_excluded(insn: &Instruction, bytes: &[u8]) -> bool {
         // The thread pointer of the test.
         || insn.segment_prefix() == iced_x86::Register::FS
         // With an operand-size prefix, near branches are 16 bits wide on AMD, and 64 on Intel.
-        || insn.flow_control() != FlowControl::Next && has_prefix(bytes, |b| b == 0x66)
+        || !matches!(insn.flow_control(), FlowControl::Next | FlowControl::Exception) && has_prefix(bytes, |b| b == 0x66)
         // AMD lets a repeat prefix choose between the two.
         || matches!(insn.mnemonic(), M::Loope | M::Loopne) && has_prefix(bytes, |b| b == 0xf2 || b == 0xf3)
+        // AMD reads four bytes.
+        || insn.code() == Code::Movsxd_r16_rm16 && insn.op1_kind() == OpKind::Memory && host_is_amd()
         // AMD takes this for XCHG R8.
         || insn.mnemonic() == M::Pause && has_prefix(bytes, |b| b & 0xf1 == 0x41)
 }
