@@ -22,6 +22,7 @@ impl Core {
             };
         }
         let second = self.wrap((linear | 0xfff).wrapping_add(1));
+        self.check_canonical(second, access.segment)?;
         let places = [self.translate(linear, access)?, self.translate(second, access)?];
         let mut bytes = [0_u8; 16];
         let count = T::BYTES as usize;
@@ -55,6 +56,7 @@ impl Core {
             return Ok(());
         }
         let second = self.wrap((linear | 0xfff).wrapping_add(1));
+        self.check_canonical(second, access.segment)?;
         let places = [self.translate(linear, access)?, self.translate(second, access)?];
         let bytes = to_bytes(value);
         let count = T::BYTES as usize;
@@ -82,6 +84,7 @@ impl Core {
         let linear = self.wrap(linear);
         let mut at = linear;
         let mut left = bytes.max(1);
+        self.check_canonical(self.wrap(linear.wrapping_add(left - 1)), access.segment)?;
         loop {
             self.translate(at, access)?;
             let in_page = 4096 - (at & 0xfff);
