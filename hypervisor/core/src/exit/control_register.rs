@@ -10,6 +10,11 @@ use super::{Next, Shared};
 use crate::memory::GuestMemory;
 use crate::vcpu::Vcpu;
 
+/// DR7.GD: accesses to debug registers are #DB.
+const GENERAL_DETECT: u64 = 1 << 13;
+/// DR6.BD: such an access was detected.
+const DETECTED: u64 = 1 << 13;
+
 const PDPTES: [Field; 4] = [Field::GuestPdpte0, Field::GuestPdpte1, Field::GuestPdpte2, Field::GuestPdpte3];
 
 impl Vcpu {
@@ -137,13 +142,29 @@ impl Vcpu {
         }
     }
 
-    /// Debug registers are always the guest's.
+    /// Debug registers are always the guest's. The exit comes before the processor's own checks of privilege, CR4.DE and
+    /// DR7.GD ("Instructions That Cause VM Exits Conditionally").
     pub(super) fn debug_register_exit(&mut self) -> Next {
         let q = self.processor.core.vmx.exit.qualification;
         let register = (q & 7) as usize;
         let slot = (q >> 8 & 15) as usize;
         let core = &mut self.processor.core;
-        // DR4 and DR5 are DR6 and DR7 (CR4.DE is checked by the processor).
+        if core.cpl() != 0 {
+            self.queue_gp();
+            return Next::Resume;
+        }
+        if matches!(register, 4 | 5) && core.cr4 & cr4::DE != 0 {
+            self.queue_ud();
+            return Next::Resume;
+        }
+        if core.dr[7] & GENERAL_DETECT != 0 {
+            core.dr[6] = core.dr[6] & !0xf | DETECTED;
+            let dr7 = core.dr[7] & !GENERAL_DETECT;
+            core.vmwrite(Field::GuestDr7, dr7);
+            self.queue_db();
+            return Next::Resume;
+        }
+        // DR4 and DR5 are DR6 and DR7.
         let register = if matches!(register, 4 | 5) { register + 2 } else { register };
         if q & 1 << 4 != 0 {
             core.gpr[slot] = core.dr[register];

@@ -13,6 +13,11 @@ impl Vcpu {
         self.exception = Some(QueuedException { vector: vector::GP, error_code: Some(0), address: 0 });
     }
 
+    /// Queues #DB for the guest; DR6 and DR7 are as it shall find them.
+    pub(crate) fn queue_db(&mut self) {
+        self.exception = Some(QueuedException { vector: vector::DB, error_code: None, address: 0 });
+    }
+
     /// Queues #UD for the guest.
     pub(crate) fn queue_ud(&mut self) {
         self.exception = Some(QueuedException { vector: vector::UD, error_code: None, address: 0 });

@@ -7,3 +7,4 @@
 mod case;
 mod exits;
 mod machine;
+mod time;
