@@ -36,8 +36,9 @@ impl Vcpu {
         let mut value = u32::MAX;
         if let Some(deadline) = self.timer_host_tsc(irqchip, clock) {
             let now = self.processor.core.host_tsc();
-            // One unit more than the difference: never early.
-            let units = (deadline >> RATE).saturating_sub(now >> RATE) + u64::from(deadline > now);
+            // The first change of the bit at or after the deadline: never early, and the same however often the guest
+            // is entered before.
+            let units = deadline.div_ceil(1 << RATE).saturating_sub(now >> RATE);
             value = u32::try_from(units).unwrap_or(u32::MAX);
         }
         self.processor.core.vmwrite(Field::PreemptionTimerValue, u64::from(value));

@@ -7,4 +7,7 @@
 mod case;
 mod exits;
 mod machine;
+mod self_modifying;
+mod smp;
 mod time;
+mod translation;
