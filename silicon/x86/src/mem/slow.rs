@@ -27,6 +27,8 @@ impl Core {
             };
         }
         let second = self.wrap((linear | 0xfff).wrapping_add(1));
+        // No byte may be in the hole, whatever the tables say of the first page.
+        self.check_canonical(second, access.segment)?;
         let places = [self.translate(linear, access)?, self.translate(second, access)?];
         let mut bytes = [0_u8; 16];
         let count = T::BYTES as usize;
@@ -65,6 +67,8 @@ impl Core {
             return Ok(());
         }
         let second = self.wrap((linear | 0xfff).wrapping_add(1));
+        // No byte may be in the hole, whatever the tables say of the first page.
+        self.check_canonical(second, access.segment)?;
         let places = [self.translate(linear, access)?, self.translate(second, access)?];
         let bytes = to_bytes(value);
         let count = T::BYTES as usize;
