@@ -9,11 +9,7 @@ use x86_defs::vmx::Field;
 use super::{Next, Shared};
 use crate::memory::GuestMemory;
 use crate::vcpu::Vcpu;
-
-/// DR7.GD: accesses to debug registers are #DB.
-const GENERAL_DETECT: u64 = 1 << 13;
-/// DR6.BD: such an access was detected.
-const DETECTED: u64 = 1 << 13;
+use crate::vcpu::inject::{dr6, dr7};
 
 const PDPTES: [Field; 4] = [Field::GuestPdpte0, Field::GuestPdpte1, Field::GuestPdpte2, Field::GuestPdpte3];
 
@@ -157,11 +153,8 @@ impl Vcpu {
             self.queue_ud();
             return Next::Resume;
         }
-        if core.dr[7] & GENERAL_DETECT != 0 {
-            core.dr[6] = core.dr[6] & !0xf | DETECTED;
-            let dr7 = core.dr[7] & !GENERAL_DETECT;
-            core.vmwrite(Field::GuestDr7, dr7);
-            self.queue_db();
+        if core.dr[7] & dr7::GD != 0 {
+            self.queue_db(dr6::BD);
             return Next::Resume;
         }
         // DR4 and DR5 are DR6 and DR7.

@@ -6,6 +6,7 @@
 #[macro_use]
 mod case;
 mod exits;
+mod interrupts;
 mod machine;
 mod self_modifying;
 mod smp;
