@@ -205,7 +205,9 @@ fn single_steps_trap_after_each_instruction_whoever_executes_it() {
     });
     let count = m.result(0);
     let traps: Vec<_> = (0..count).map(|i| m.result(1 + i)).collect();
-    for name in ["after an instruction of its own", "after CPUID", "after a device load", "after IN", "after MOV to CR0"] {
+    for name in
+        ["after an instruction of its own", "after CPUID", "after a device load", "after IN", "after MOV to CR0"]
+    {
         let at = m.case.mark(name);
         assert!(traps.contains(&at), "no trap {name} ({at:#x}) in {traps:x?}");
     }

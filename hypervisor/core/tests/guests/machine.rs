@@ -181,7 +181,11 @@ impl Machine {
     /// A machine with `vcpus` processors in 64-bit mode that execute `body`; what `body` marks with
     /// [`Case::start`] is where the others start, the rest of them waits for a start-up request.
     pub fn new(vcpus: usize, body: impl FnOnce(&mut Case)) -> Self {
-        let mut vm = Vm::new(config()).expect("the default model exists");
+        Self::with(config(), vcpus, body)
+    }
+
+    pub fn with(config: VmConfig, vcpus: usize, body: impl FnOnce(&mut Case)) -> Self {
+        let mut vm = Vm::new(config).expect("the default model exists");
         let memory = Memory::new(MEMORY);
         #[expect(unsafe_code, reason = "guest memory is host memory")]
         // SAFETY: the memory is dropped after the VM.
@@ -231,14 +235,7 @@ impl Machine {
         for data in [&mut s.ds, &mut s.es, &mut s.fs, &mut s.gs, &mut s.ss] {
             *data = segment(DATA, 3, 0);
         }
-        s.tr = kvm_segment {
-            base: TSS,
-            limit: 0x67,
-            selector: 0x28,
-            type_: 11,
-            present: 1,
-            ..kvm_segment::default()
-        };
+        s.tr = kvm_segment { base: TSS, limit: 0x67, selector: 0x28, type_: 11, present: 1, ..kvm_segment::default() };
         (s.gdt.base, s.gdt.limit) = (GDT, 0x37);
         (s.idt.base, s.idt.limit) = (IDT, 0xfff);
         s.cr0 = 0x8001_0033;

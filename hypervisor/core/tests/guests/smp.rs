@@ -8,6 +8,8 @@ use crate::machine::{CODE_64, DATA, END_PORT, Ending, GDT, HEAP, Machine, PML4, 
 
 const ICR: u32 = 0x830;
 const X2_EOI: u32 = 0x80b;
+/// Words that real-mode code can reach.
+const HEAP_LOW: u64 = 0x7000;
 
 /// Slices from a few instructions to very long ones.
 const ZEAL: [Slices; 4] = [
@@ -71,15 +73,19 @@ fn init_and_sipi_start_a_processor_in_real_mode_at_the_page_asked_for() {
 
 #[test]
 fn a_processor_that_waits_for_start_up_ignores_everything_else() {
-    let m = same_every_time(2, |_| {}, |c| {
-        c.x2apic();
-        // NMI and a fixed interrupt.
-        c.write_msr(ICR, 1 << 32 | 0x4400);
-        c.write_msr(ICR, 1 << 32 | 0x4040);
-        emit!(c; mov(ecx, 100_000u32));
-        let again = c.here();
-        emit!(c; dec(ecx); jnz(again));
-    });
+    let m = same_every_time(
+        2,
+        |_| {},
+        |c| {
+            c.x2apic();
+            // NMI and a fixed interrupt.
+            c.write_msr(ICR, 1 << 32 | 0x4400);
+            c.write_msr(ICR, 1 << 32 | 0x4040);
+            emit!(c; mov(ecx, 100_000u32));
+            let again = c.here();
+            emit!(c; dec(ecx); jnz(again));
+        },
+    );
     assert_eq!(m.vm.statistics().vcpus[1].instructions, 0);
 }
 
@@ -151,28 +157,36 @@ fn settle(c: &mut Case) {
 
 #[test]
 fn inter_processor_interrupts_reach_whom_they_are_meant_for() {
-    let m = same_every_time(4, |_| {}, |c| {
-        receivers(c, 4);
-        // To 2 alone; NMI to 3; to all but self; to all; to self; logical to 1 and 2 (cluster 0, bits 1 and 2).
-        for icr in [2 << 32 | 0x4040, 3 << 32 | 0x4400, 0xc_4040, 0x8_4040, 0x4_4040, 6 << 32 | 0x4840] {
-            c.write_msr(ICR, icr);
-            settle(c);
-        }
-    });
+    let m = same_every_time(
+        4,
+        |_| {},
+        |c| {
+            receivers(c, 4);
+            // To 2 alone; NMI to 3; to all but self; to all; to self; logical to 1 and 2 (cluster 0, bits 1 and 2).
+            for icr in [2 << 32 | 0x4040, 3 << 32 | 0x4400, 0xc_4040, 0x8_4040, 0x4_4040, 6 << 32 | 0x4840] {
+                c.write_msr(ICR, icr);
+                settle(c);
+            }
+        },
+    );
     let counts: Vec<_> = (0..4).map(|id| (m.result(8 * id), m.result(8 * id + 1))).collect();
     assert_eq!(counts, [(0, 2), (0, 3), (0, 4), (1, 2)]);
 }
 
 #[test]
 fn a_lowest_priority_interrupt_goes_to_exactly_one() {
-    let m = same_every_time(4, |_| {}, |c| {
-        receivers(c, 4);
-        for _ in 0..6 {
-            // Logical, bits 1 to 3.
-            c.write_msr(ICR, 0xe << 32 | 0x4940);
-            settle(c);
-        }
-    });
+    let m = same_every_time(
+        4,
+        |_| {},
+        |c| {
+            receivers(c, 4);
+            for _ in 0..6 {
+                // Logical, bits 1 to 3.
+                c.write_msr(ICR, 0xe << 32 | 0x4940);
+                settle(c);
+            }
+        },
+    );
     let counts: Vec<_> = (0..4).map(|id| m.result(8 * id + 1)).collect();
     assert_eq!(counts[0], 0);
     assert_eq!(counts.iter().sum::<u64>(), 6, "{counts:?}");
@@ -180,42 +194,50 @@ fn a_lowest_priority_interrupt_goes_to_exactly_one() {
 
 #[test]
 fn xapic_interrupts_go_through_the_two_command_registers() {
-    let m = same_every_time(2, |_| {}, |c| {
-        c.handler(0x40, |c| {
-            emit!(c; inc(qword_ptr(RESULTS)));
-            c.store_device(0xfee0_00b0, 0);
-        });
-        c.xapic();
-        let mut wait = c.label();
-        emit!(c; set_label(&mut wait); pause(); cmp(dword_ptr(HEAP), 1); jne(wait));
-        c.store_device(0xfee0_0310, 1 << 24);
-        c.store_device(0xfee0_0300, 0x4040);
-        // Idle again at once.
-        emit!(c; mov(eax, 0xfee0_0300u32); mov(eax, dword_ptr(rax)));
-        c.result(1, rax);
-        let mut wait = c.label();
-        emit!(c; set_label(&mut wait); pause(); cmp(qword_ptr(RESULTS), 1); jne(wait));
-        c.end();
-        c.start(1);
-        c.xapic();
-        emit!(c; mov(eax, 0xfee0_0020u32); mov(eax, dword_ptr(rax)));
-        c.result(2, rax);
-        emit!(c; mov(dword_ptr(HEAP), 1));
-        let mut forever = c.label();
-        emit!(c; set_label(&mut forever); sti(); hlt(); jmp(forever));
-    });
+    let m = same_every_time(
+        2,
+        |_| {},
+        |c| {
+            c.handler(0x40, |c| {
+                emit!(c; inc(qword_ptr(RESULTS)));
+                c.store_device(0xfee0_00b0, 0);
+            });
+            c.xapic();
+            let mut wait = c.label();
+            emit!(c; set_label(&mut wait); pause(); cmp(dword_ptr(HEAP), 1); jne(wait));
+            c.store_device(0xfee0_0310, 1 << 24);
+            c.store_device(0xfee0_0300, 0x4040);
+            // Idle again at once.
+            emit!(c; mov(eax, 0xfee0_0300u32); mov(eax, dword_ptr(rax)));
+            c.result(1, rax);
+            let mut wait = c.label();
+            emit!(c; set_label(&mut wait); pause(); cmp(qword_ptr(RESULTS), 1); jne(wait));
+            c.end();
+            c.start(1);
+            c.xapic();
+            emit!(c; mov(eax, 0xfee0_0020u32); mov(eax, dword_ptr(rax)));
+            c.result(2, rax);
+            emit!(c; mov(dword_ptr(HEAP), 1));
+            let mut forever = c.label();
+            emit!(c; set_label(&mut forever); sti(); hlt(); jmp(forever));
+        },
+    );
     assert_eq!(m.results(), [1, 0x4040, 1 << 24]);
 }
 
 #[test]
 fn the_send_ipi_hypercall_reaches_a_bitmap_of_processors() {
-    let m = same_every_time(4, |_| {}, |c| {
-        receivers(c, 4);
-        // From APIC 1 on: bits 0 and 2, that is 1 and 3; and one that does not exist.
-        emit!(c; mov(eax, 10u32); mov(ebx, 0b1_0000_0101u32); xor(ecx, ecx); mov(edx, 1u32); mov(esi, 0x40u32); vmcall());
-        emit!(c; mov(qword_ptr(HEAP + 8), rax));
-        settle(c);
-    });
+    let m = same_every_time(
+        4,
+        |_| {},
+        |c| {
+            receivers(c, 4);
+            // From APIC 1 on: bits 0 and 2, that is 1 and 3; and one that does not exist.
+            emit!(c; mov(eax, 10u32); mov(ebx, 0b1_0000_0101u32); xor(ecx, ecx); mov(edx, 1u32); mov(esi, 0x40u32); vmcall());
+            emit!(c; mov(qword_ptr(HEAP + 8), rax));
+            settle(c);
+        },
+    );
     let counts: Vec<_> = (0..4).map(|id| m.result(8 * id + 1)).collect();
     assert_eq!(counts, [0, 1, 0, 1]);
     assert_eq!(m.read_u64(HEAP + 8), 2);
@@ -223,20 +245,24 @@ fn the_send_ipi_hypercall_reaches_a_bitmap_of_processors() {
 
 #[test]
 fn the_kick_hypercall_wakes_a_halted_processor_even_before_it_halts() {
-    let m = same_every_time(2, |_| {}, |c| {
-        let mut wait = c.label();
-        emit!(c; set_label(&mut wait); pause(); cmp(dword_ptr(HEAP), 1); jne(wait));
-        settle(c);
-        emit!(c; mov(eax, 5u32); xor(ebx, ebx); mov(ecx, 1u32); vmcall());
-        c.result(0, rax);
-        let mut wait = c.label();
-        emit!(c; set_label(&mut wait); pause(); cmp(dword_ptr(HEAP), 2); jne(wait));
-        c.end();
-        c.start(1);
-        emit!(c; mov(dword_ptr(HEAP), 1); cli(); hlt(); mov(dword_ptr(HEAP), 2));
-        let mut forever = c.label();
-        emit!(c; set_label(&mut forever); pause(); jmp(forever));
-    });
+    let m = same_every_time(
+        2,
+        |_| {},
+        |c| {
+            let mut wait = c.label();
+            emit!(c; set_label(&mut wait); pause(); cmp(dword_ptr(HEAP), 1); jne(wait));
+            settle(c);
+            emit!(c; mov(eax, 5u32); xor(ebx, ebx); mov(ecx, 1u32); vmcall());
+            c.result(0, rax);
+            let mut wait = c.label();
+            emit!(c; set_label(&mut wait); pause(); cmp(dword_ptr(HEAP), 2); jne(wait));
+            c.end();
+            c.start(1);
+            emit!(c; mov(dword_ptr(HEAP), 1); cli(); hlt(); mov(dword_ptr(HEAP), 2));
+            let mut forever = c.label();
+            emit!(c; set_label(&mut forever); pause(); jmp(forever));
+        },
+    );
     assert_eq!(m.result(0), 0);
 }
 
@@ -275,17 +301,21 @@ fn time_never_runs_backwards_between_processors() {
 #[test]
 fn pausing_lets_the_other_processor_go_on() {
     // The lock is held for a long time by a vCPU that the spinning one must not starve.
-    let m = same_every_time(2, |_| {}, |c| {
-        let mut spin = c.label();
-        emit!(c; set_label(&mut spin); pause(); cmp(dword_ptr(HEAP), 0); je(spin));
-        c.end();
-        c.start(1);
-        emit!(c; mov(ecx, 500_000u32));
-        let again = c.here();
-        emit!(c; dec(ecx); jnz(again); mov(dword_ptr(HEAP), 1));
-        let forever = c.here();
-        emit!(c; pause(); jmp(forever));
-    });
+    let m = same_every_time(
+        2,
+        |_| {},
+        |c| {
+            let mut spin = c.label();
+            emit!(c; set_label(&mut spin); pause(); cmp(dword_ptr(HEAP), 0); je(spin));
+            c.end();
+            c.start(1);
+            emit!(c; mov(ecx, 500_000u32));
+            let again = c.here();
+            emit!(c; dec(ecx); jnz(again); mov(dword_ptr(HEAP), 1));
+            let forever = c.here();
+            emit!(c; pause(); jmp(forever));
+        },
+    );
     assert!(m.vm.statistics().vcpus[0].instructions < 10_000_000);
 }
 
@@ -351,4 +381,66 @@ fn one_processor_alone_computes_the_same_with_any_slices() {
     for slices in ZEAL {
         assert_eq!(run(slices), usual, "{slices:?}");
     }
+}
+
+#[test]
+fn a_kick_that_comes_before_the_halt_is_not_lost() {
+    let m = same_every_time(
+        2,
+        |_| {},
+        |c| {
+            emit!(c; mov(eax, 5u32); xor(ebx, ebx); mov(ecx, 1u32); vmcall(); mov(dword_ptr(HEAP), 1));
+            let wait = c.here();
+            emit!(c; pause(); cmp(dword_ptr(HEAP), 2); jne(wait));
+            c.end();
+            c.start(1);
+            let wait = c.here();
+            emit!(c; pause(); cmp(dword_ptr(HEAP), 1); jne(wait); cli(); hlt(); mov(dword_ptr(HEAP), 2));
+            let forever = c.here();
+            emit!(c; pause(); jmp(forever));
+        },
+    );
+    assert_eq!(m.vm.statistics().vcpus[1].exits[&x86_defs::vmx::ExitReason::Hlt], 1);
+}
+
+#[test]
+fn init_stops_a_running_processor_and_start_up_brings_it_back() {
+    let prepare = |m: &mut Machine| {
+        let code = real_mode(|a| {
+            emit!(a; inc(dword_ptr(HEAP_LOW)));
+            let mut forever = a.create_label();
+            emit!(a; set_label(&mut forever); inc(dword_ptr(HEAP_LOW + 8)); jmp(forever));
+        });
+        m.write(0x9000, &code);
+    };
+    let m = same_every_time(2, prepare, |c| {
+        c.x2apic();
+        start_application_processor(c, 9);
+        let wait = c.here();
+        emit!(c; pause(); cmp(dword_ptr(HEAP_LOW + 8), 100); jb(wait));
+        c.write_msr(ICR, 1 << 32 | 0x4500);
+        settle(c);
+        emit!(c; mov(eax, dword_ptr(HEAP_LOW + 8)));
+        c.result(0, rax);
+        settle(c);
+        emit!(c; mov(eax, dword_ptr(HEAP_LOW + 8)));
+        c.result(1, rax);
+        c.write_msr(ICR, 1 << 32 | 0x4609);
+        let wait = c.here();
+        emit!(c; pause(); cmp(dword_ptr(HEAP_LOW), 2); jb(wait));
+    });
+    assert_eq!(m.result(0), m.result(1), "it stands still");
+    assert!(m.result(0) >= 100);
+}
+
+#[test]
+fn a_kick_from_another_thread_ends_an_idle_wait() {
+    let mut m = Machine::new(1, |c| {
+        let halt = c.here();
+        emit!(c; sti(); hlt(); jmp(halt));
+    });
+    let kicker = m.vm.kicker();
+    let thread = std::thread::spawn(move || kicker.kick());
+    assert_eq!(m.run(), Ending::Interrupted);
+    thread.join().unwrap();
 }

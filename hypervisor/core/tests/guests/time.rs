@@ -66,7 +66,11 @@ fn one_shot_fires_once_when_its_count_has_run_down() {
         let m = finished(|c| {
             prepare(c, ONE_SHOT);
             c.write_msr(X2_INITIAL, 100_000);
-            if halted { c.halt_until(STAMPS, 1) } else { c.spin_until(STAMPS, 1) }
+            if halted {
+                c.halt_until(STAMPS, 1)
+            } else {
+                c.spin_until(STAMPS, 1)
+            }
             // It does not come back.
             c.read_msr(X2_CURRENT);
             c.result(1, rax);
@@ -121,7 +125,11 @@ fn the_tsc_deadline_is_met() {
             let m = finished(|c| {
                 prepare(c, DEADLINE_MODE);
                 arm_deadline(c, delay);
-                if halted { c.halt_until(STAMPS, 1) } else { c.spin_until(STAMPS, 1) }
+                if halted {
+                    c.halt_until(STAMPS, 1)
+                } else {
+                    c.spin_until(STAMPS, 1)
+                }
                 c.read_msr(TSC_DEADLINE);
                 c.result(2, rax);
             });
@@ -417,4 +425,62 @@ fn pv_eoi_is_not_offered_while_another_interrupt_waits_and_may_be_ignored() {
     assert_eq!(m.read_u64(STAMPS), 3);
     assert_eq!(m.result(1), 0, "0x40 waits behind 0x50: its end must be seen");
     assert_eq!(m.result(0), 1);
+}
+
+#[test]
+fn channel_2_of_the_8254_counts_down_behind_its_gate() {
+    let m = finished(|c| {
+        // Gate closed, mode 0, 11931 clocks: 10 ms from when the gate opens.
+        emit!(c; xor(eax, eax); out(0x61, al); mov(al, 0xb0); out(0x43, al));
+        emit!(c; mov(al, 0x9b); out(0x42, al); mov(al, 0x2e); out(0x42, al); in_(al, 0x61); movzx(rax, al));
+        c.result(0, rax);
+        emit!(c; mov(al, 1); out(0x61, al));
+        c.tsc();
+        c.result(1, rax);
+        let wait = c.here();
+        emit!(c; in_(al, 0x61); test(al, 0x20); jz(wait));
+        c.tsc();
+        c.result(2, rax);
+    });
+    assert_eq!(m.result(0) & 0x20, 0, "the output is low while the gate is closed");
+    let elapsed = m.result(2) - m.result(1);
+    let due = periods(1, 11_931);
+    assert!(elapsed.abs_diff(due) < 10_000, "{elapsed} ticks, {due} expected");
+}
+
+#[test]
+fn a_timer_of_one_processor_is_met_while_another_runs() {
+    let m = {
+        let mut m = Machine::new(2, |c| {
+            let wait = c.here();
+            emit!(c; pause(); cmp(qword_ptr(STAMPS), 1); jb(wait));
+            c.end();
+            c.start(1);
+            prepare(c, DEADLINE_MODE);
+            arm_deadline(c, 500_000);
+            emit!(c; sti());
+            let halt = c.here();
+            emit!(c; hlt(); jmp(halt));
+        });
+        m.finish();
+        m
+    };
+    let (at, due) = (stamps(&m)[0], m.result(1));
+    assert!(at >= due, "{} ticks early", due - at);
+    let quantum = hypervisor::Slices::default().quantum_cycles;
+    assert!(at - due <= LATE + quantum, "{} ticks late", at - due);
+}
+
+#[test]
+fn in_real_time_a_timer_is_not_early_either() {
+    let config = hypervisor::VmConfig { time: hypervisor::TimeMode::Real, ..crate::machine::config() };
+    for halted in [true, false] {
+        let mut m = Machine::with(config.clone(), 1, |c| {
+            prepare(c, ONE_SHOT);
+            c.write_msr(X2_INITIAL, 200_000);
+            if halted { c.halt_until(STAMPS, 1) } else { c.spin_until(STAMPS, 1) }
+        });
+        assert_eq!(m.run(), crate::machine::Ending::Done);
+        assert!(stamps(&m)[0] >= m.result(0) + ticks(200_000));
+    }
 }

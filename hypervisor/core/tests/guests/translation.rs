@@ -113,9 +113,14 @@ fn process_context_identifiers_keep_translations_apart() {
 #[test]
 fn invpcid_drops_what_its_type_says() {
     // Type, PCID in the descriptor, whether the page of PCID 1 is stale afterwards, and with it a global page.
-    for (kind, pcid, private_stale, global_stale) in
-        [(0_u64, 1_u64, false, true), (0, 2, true, true), (1, 1, false, true), (1, 2, true, true), (2, 0, false, false), (3, 0, false, true)]
-    {
+    for (kind, pcid, private_stale, global_stale) in [
+        (0_u64, 1_u64, false, true),
+        (0, 2, true, true),
+        (1, 1, false, true),
+        (1, 2, true, true),
+        (2, 0, false, false),
+        (3, 0, false, true),
+    ] {
         for global in [false, true] {
             let flags = PRESENT | WRITABLE | if global { GLOBAL } else { 0 };
             let m = with_page(flags, |c, entry| {
