@@ -7,8 +7,8 @@ use crate::acpi::{self, Platform, VirtioWindow};
 use crate::boot::{self, BootError, BootSource, Loaded};
 use crate::devices::virtio::{Block, DirtyRanges, MmioTransport};
 use crate::devices::{
-    Bus, BusError, COM1, Clock, Com1, DEBUG_EXIT_PORT, DebugExit, I8042, IrqLines, PowerRequest, PowerSwitch, RTC_PORT,
-    ResetPort, Rtc, SleepControl, SystemController, VIRTIO_FIRST_GSI, VIRTIO_MAX,
+    Bus, BusError, COM1, Clock, Com1, DEBUG_EXIT_PORT, DebugExit, I8042, IrqLines, NoPci, PCI_CONFIG, PCI_CONFIG_PORTS,
+    PowerRequest, PowerSwitch, RTC_PORT, Rtc, SleepControl, SystemController, VIRTIO_FIRST_GSI, VIRTIO_MAX,
 };
 use crate::memory::{GuestRam, MemoryError, VIRTIO_MMIO_SIZE, VIRTIO_MMIO_START};
 use crate::vm::{MachineVm, VcpuExit, VmError};
@@ -43,7 +43,7 @@ pub enum Ending {
     /// The guest wrote this code to the debug exit port.
     DebugExit(u32),
     /// A fault while handling a double fault: the processor shut down.
-    TripleFault { vcpu: usize, rip: u64, cr2: u64, cr3: u64 },
+    TripleFault { vcpu: usize, rip: u64, cr2: u64, cr3: u64, code: Vec<u8> },
     /// All processors halted with nothing to wake them.
     Deadlock { vcpu: usize, rip: u64 },
     /// The modelled machine met something that it does not know.
@@ -65,6 +65,15 @@ impl Ending {
     }
 }
 
+/// The instruction bytes, for a message.
+fn code_text(code: &[u8]) -> String {
+    if code.is_empty() {
+        return "no code can be fetched there".into();
+    }
+    let bytes: Vec<String> = code.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("code bytes {}", bytes.join(" "))
+}
+
 impl std::fmt::Display for Ending {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -77,10 +86,12 @@ impl std::fmt::Display for Ending {
                     self.exit_code()
                 )
             }
-            Ending::TripleFault { vcpu, rip, cr2, cr3 } => write!(
+            Ending::TripleFault { vcpu, rip, cr2, cr3, code } => write!(
                 f,
-                "triple fault on vCPU {vcpu} at RIP {rip:#x} (CR2 {cr2:#x}, CR3 {cr3:#x}): an exception in the guest while \
-                 it handled a double fault, most often a broken IDT, stack or page table; --trace FILE shows what came before"
+                "triple fault on vCPU {vcpu} at RIP {rip:#x} ({}; CR2 {cr2:#x}, CR3 {cr3:#x}): the guest had no working \
+                 handler for an exception there, nor for the double fault that follows. Most often the IDT, the stack or \
+                 the page tables are broken, or execution went astray; --trace FILE shows what came before",
+                code_text(code)
             ),
             Ending::Deadlock { vcpu, rip } => write!(
                 f,
@@ -156,7 +167,7 @@ impl<V: MachineVm> Machine<V> {
         let system = Arc::new(Mutex::new(SystemController::new(switch.clone())));
         bus.add_ports(I8042, 1, &system)?;
         bus.add_ports(I8042 + 4, 1, &system)?;
-        bus.add_ports(acpi::RESET_PORT, 1, &Arc::new(Mutex::new(ResetPort::new(switch.clone()))))?;
+        bus.add_ports(PCI_CONFIG, PCI_CONFIG_PORTS, &Arc::new(Mutex::new(NoPci::new(switch.clone()))))?;
         bus.add_ports(acpi::PM1A_EVENT, 6, &Arc::new(Mutex::new(SleepControl::new(switch.clone()))))?;
         bus.add_ports(DEBUG_EXIT_PORT, 4, &Arc::new(Mutex::new(DebugExit::new(switch.clone()))))?;
         bus.add_ports(crate::devices::POST_PORT, 1, &Arc::new(Mutex::new(crate::devices::PostPort)))?;
@@ -211,7 +222,8 @@ impl<V: MachineVm> Machine<V> {
             VcpuExit::Interrupted => Step::Interrupted,
             VcpuExit::Shutdown => {
                 let (regs, sregs) = (self.vm.regs(vcpu)?, self.vm.sregs(vcpu)?);
-                Step::Ended(Ending::TripleFault { vcpu, rip: regs.rip, cr2: sregs.cr2, cr3: sregs.cr3 })
+                let code = self.vm.code_at_rip(vcpu);
+                Step::Ended(Ending::TripleFault { vcpu, rip: regs.rip, cr2: sregs.cr2, cr3: sregs.cr3, code })
             }
             VcpuExit::Deadlock => {
                 let rip = self.vm.regs(vcpu)?.rip;

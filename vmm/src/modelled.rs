@@ -79,6 +79,10 @@ impl MachineVm for ModelledVm {
         Ok(())
     }
 
+    fn code_at_rip(&mut self, vcpu: usize) -> Vec<u8> {
+        if self.check(vcpu).is_ok() { self.vm.code_at_rip(vcpu) } else { vec![] }
+    }
+
     fn set_irq_line(&mut self, gsi: u32, level: LineLevel) -> Result<(), VmError> {
         let level = match level {
             LineLevel::Low => Level::Low,
@@ -136,13 +140,29 @@ impl MachineVm for ModelledVm {
                 }
             }
             let (tlb, of) = (&mut counts.tlb, vcpu.tlb);
+            let data_misses = of.data_second_level_hits + of.data_walks;
+            let fetch_misses = of.fetch_second_level_hits + of.fetch_walks;
             let walks = of.data_walks + of.fetch_walks;
-            tlb.first_level_misses += of.data_second_level_hits + of.fetch_second_level_hits + walks;
+            tlb.first_level_misses += data_misses + fetch_misses;
             tlb.second_level_misses += walks;
+            tlb.data_first_level_misses += data_misses;
+            tlb.fetch_first_level_misses += fetch_misses;
             tlb.walks += walks + of.assist_walks;
+            tlb.data_walks += of.data_walks;
+            tlb.fetch_walks += of.fetch_walks;
+            tlb.assist_walks += of.assist_walks;
             tlb.walk_references += of.guest_references + of.ept_references;
+            tlb.guest_references += of.guest_references;
+            tlb.ept_references += of.ept_references;
+            tlb.nested_hits += of.nested_hits;
             tlb.flushes += of.flushes;
-            counts.vcpus.push(VcpuCounts { instructions: vcpu.instructions, modelled_cycles: vcpu.cycles });
+            tlb.page_invalidations += of.page_invalidations;
+            counts.vcpus.push(VcpuCounts {
+                instructions: vcpu.instructions,
+                modelled_cycles: vcpu.cycles,
+                halted_cycles: vcpu.halted_cycles,
+                monitor_exits: vcpu.vmm_exits,
+            });
         }
         counts.exits.sort_by_key(|exit| exit.reason);
         counts.msrs.sort_by_key(|msr| msr.msr);

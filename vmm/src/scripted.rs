@@ -88,6 +88,9 @@ impl MachineVm for Scripted {
         Ok(())
     }
 
+    fn code_at_rip(&mut self, _: usize) -> Vec<u8> {
+        vec![0x0f, 0x0b]
+    }
     fn set_irq_line(&mut self, gsi: u32, level: LineLevel) -> Result<(), VmError> {
         self.lines.push((gsi, level));
         Ok(())

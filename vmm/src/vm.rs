@@ -36,6 +36,8 @@ pub trait MachineVm {
     fn set_regs(&mut self, vcpu: usize, regs: &kvm_regs) -> Result<(), VmError>;
     fn sregs(&self, vcpu: usize) -> Result<kvm_sregs, VmError>;
     fn set_sregs(&mut self, vcpu: usize, sregs: &kvm_sregs) -> Result<(), VmError>;
+    /// Bytes of code at a vCPU's RIP, up to the longest instruction; fewer where they cannot be fetched.
+    fn code_at_rip(&mut self, vcpu: usize) -> Vec<u8>;
     /// Drives a line of the in-kernel interrupt controllers.
     fn set_irq_line(&mut self, gsi: u32, level: LineLevel) -> Result<(), VmError>;
     /// VM time since power-on in nanoseconds.
@@ -76,6 +78,9 @@ impl<V: MachineVm + ?Sized> MachineVm for Box<V> {
     }
     fn set_sregs(&mut self, vcpu: usize, sregs: &kvm_sregs) -> Result<(), VmError> {
         (**self).set_sregs(vcpu, sregs)
+    }
+    fn code_at_rip(&mut self, vcpu: usize) -> Vec<u8> {
+        (**self).code_at_rip(vcpu)
     }
     fn set_irq_line(&mut self, gsi: u32, level: LineLevel) -> Result<(), VmError> {
         (**self).set_irq_line(gsi, level)

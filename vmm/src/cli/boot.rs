@@ -206,7 +206,12 @@ impl Prepared {
         drop(terminal);
         let traced = trace.map_or(Ok(()), |trace| trace.lock().unwrap_or_else(PoisonError::into_inner).finish());
         let status = exit_code(args, &outcome);
-        let report = session.report(&outcome.to_string(), status);
+        let ending = if builtin_succeeded(args, &outcome) {
+            "the built-in guest ran to its end, and all was as it should be".to_owned()
+        } else {
+            outcome.to_string()
+        };
+        let report = session.report(&ending, status);
         finish(args, &outcome, &report, traced)
     }
 }
@@ -236,18 +241,19 @@ fn open_session(args: &BootArgs, machine: Machine<Box<dyn MachineVm>>) -> io::Re
 
 /// The built-in guest's own success is the program's.
 fn exit_code(args: &BootArgs, outcome: &Outcome) -> u8 {
-    let succeeded = Ending::DebugExit(guest_bare::SUCCESS_CODE.into());
-    match outcome {
-        Outcome::Guest(ending) if args.builtin && *ending == succeeded => 0,
-        _ => outcome.exit_code(),
-    }
+    if builtin_succeeded(args, outcome) { 0 } else { outcome.exit_code() }
+}
+
+fn builtin_succeeded(args: &BootArgs, outcome: &Outcome) -> bool {
+    let success = Ending::DebugExit(guest_bare::SUCCESS_CODE.into());
+    args.builtin && matches!(outcome, Outcome::Guest(ending) if *ending == success)
 }
 
 /// Tells how it ended, with statistics where asked for or where a user cut the run short.
 fn finish(args: &BootArgs, outcome: &Outcome, report: &Report, traced: io::Result<()>) -> u8 {
     let mut status = report.exit_code;
     if status != 0 || !args.quiet {
-        eprintln!("glassvisor: {outcome}");
+        eprintln!("glassvisor: {}", report.ending);
     }
     let cut_short = matches!(outcome, Outcome::Signal | Outcome::UserQuit | Outcome::TimeLimit(_));
     let text = match args.stats {

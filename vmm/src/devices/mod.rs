@@ -3,6 +3,7 @@
 mod bus;
 mod debug_exit;
 mod lines;
+mod no_pci;
 mod power;
 mod rtc;
 mod serial;
@@ -11,6 +12,7 @@ pub mod virtio;
 pub use bus::{Bus, BusError, PortCounts};
 pub use debug_exit::{DebugExit, PostPort};
 pub use lines::{IrqLines, LineEvent};
+pub use no_pci::{NoPci, PCI_CONFIG, PCI_CONFIG_PORTS};
 pub use power::{PowerRequest, PowerSwitch, ResetPort, SleepControl, SystemController};
 pub use rtc::{Clock, Rtc};
 pub use serial::Com1;

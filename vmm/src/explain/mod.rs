@@ -2,6 +2,7 @@
 
 mod cpuid_leaves;
 mod exit_reasons;
+mod msr_families;
 mod msrs;
 
 use std::fmt::Write;
@@ -28,12 +29,23 @@ pub enum Kind {
 const KINDS: [Kind; 3] = [Kind::ExitReason, Kind::Msr, Kind::CpuidLeaf];
 
 impl Kind {
-    fn entries(self) -> &'static [Entry] {
+    /// Entries of their own.
+    fn singles(self) -> &'static [Entry] {
         match self {
             Kind::ExitReason => exit_reasons::EXIT_REASONS,
             Kind::Msr => msrs::MSRS,
             Kind::CpuidLeaf => cpuid_leaves::CPUID_LEAVES,
         }
+    }
+
+    /// All entries, those of rows last.
+    fn entries(self) -> impl Iterator<Item = Entry> {
+        let families = if self == Kind::Msr { msr_families::FAMILIES } else { &[] };
+        let members = families.iter().flat_map(|family| {
+            let entry = |(number, name)| Entry { number, name, text: family.text, source: family.source };
+            family.members().map(entry)
+        });
+        self.singles().iter().copied().chain(members)
     }
 
     fn title(self) -> &'static str {
@@ -69,12 +81,13 @@ pub struct Unknown {
 }
 
 fn find(kind: Kind, number: u32) -> Option<&'static Entry> {
-    kind.entries().iter().find(|entry| entry.number == number)
+    kind.singles().iter().find(|entry| entry.number == number)
 }
 
 /// The name of an MSR.
 pub fn msr_name(msr: u32) -> Option<&'static str> {
-    find(Kind::Msr, msr).map(|entry| entry.name)
+    let single = find(Kind::Msr, msr).map(|entry| entry.name);
+    single.or_else(|| msr_families::FAMILIES.iter().find_map(|family| family.name(msr)))
 }
 
 /// The name of an exit reason, as [`explain`] takes it.
@@ -141,7 +154,7 @@ pub fn explain(what: &str) -> Result<String, Unknown> {
     for &kind in &kinds {
         for entry in kind.entries() {
             if number == Some(entry.number) || normal(entry.name) == name {
-                out.push_str(&show(kind, entry));
+                out.push_str(&show(kind, &entry));
             }
         }
     }
@@ -211,14 +224,15 @@ mod tests {
     #[test]
     fn no_number_or_name_is_explained_twice_and_none_is_empty() {
         for kind in KINDS {
-            let entries = kind.entries();
+            let entries: Vec<Entry> = kind.entries().collect();
             for (index, entry) in entries.iter().enumerate() {
                 assert!(entry.text.len() > 40 && !entry.source.is_empty(), "{}", entry.name);
                 for other in &entries[index + 1..] {
-                    assert!(other.number > entry.number, "{} after {}", other.name, entry.name);
+                    assert_ne!(other.number, entry.number, "{} and {}", other.name, entry.name);
                     assert_ne!(other.name, entry.name);
                 }
             }
+            assert!(kind.singles().is_sorted_by_key(|entry| entry.number));
         }
     }
 }

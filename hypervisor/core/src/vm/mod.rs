@@ -176,6 +176,14 @@ impl Vm {
         &mut self.vcpus[index]
     }
 
+    /// The bytes of code at a vCPU's RIP, up to the longest instruction, for messages; fewer where they cannot be fetched.
+    ///
+    /// # Panics
+    /// When there is no vCPU with this index.
+    pub fn code_at_rip(&mut self, index: usize) -> Vec<u8> {
+        self.vcpus[index].processor.peek_code(15)
+    }
+
     /// Number of vCPUs.
     #[must_use]
     pub fn vcpus(&self) -> usize {

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
-use crate::explain;
+mod tables;
+mod vectors;
+
+pub use vectors::vector_use;
 
 /// Exits with one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -37,12 +39,30 @@ pub struct TlbCounts {
     pub first_level_misses: u64,
     /// Look-ups that the second level did not hold either.
     pub second_level_misses: u64,
-    /// Page walks.
+    /// Data accesses that the first level did not hold.
+    pub data_first_level_misses: u64,
+    /// Fetches that the first level did not hold.
+    pub fetch_first_level_misses: u64,
+    /// Page walks of all kinds.
     pub walks: u64,
-    /// Paging-structure entries read in walks, guest's and nested.
+    /// Walks because both levels missed a data access.
+    pub data_walks: u64,
+    /// Walks because both levels missed a fetch.
+    pub fetch_walks: u64,
+    /// Walks to set a dirty flag, or to confirm a fault.
+    pub assist_walks: u64,
+    /// Paging-structure entries read in walks, the guest's and those of EPT.
     pub walk_references: u64,
-    /// Invalidations: instructions, CR writes, exits.
+    /// References to the guest's paging structures: the first dimension.
+    pub guest_references: u64,
+    /// References to EPT paging structures: the second dimension.
+    pub ept_references: u64,
+    /// Guest-physical addresses found without a reference to EPT paging structures.
+    pub nested_hits: u64,
+    /// Contexts invalidated: CR writes, INVPCID, INVVPID, INVEPT, entries without VPID.
     pub flushes: u64,
+    /// Single pages invalidated.
+    pub page_invalidations: u64,
 }
 
 /// What one vCPU did.
@@ -50,8 +70,12 @@ pub struct TlbCounts {
 pub struct VcpuCounts {
     /// Instructions retired: exact.
     pub instructions: u64,
-    /// Cycles by the cost table: modelled.
+    /// Cycles by the cost table, not halted: modelled.
     pub modelled_cycles: u64,
+    /// Cycles in HLT: modelled.
+    pub halted_cycles: u64,
+    /// Exits that the hypervisor handed on to the monitor.
+    pub monitor_exits: u64,
 }
 
 /// Everything that the hypervisor counted.
@@ -71,6 +95,14 @@ impl Counts {
 
     pub fn modelled_cycles(&self) -> u64 {
         self.vcpus.iter().map(|vcpu| vcpu.modelled_cycles).sum()
+    }
+
+    pub fn halted_cycles(&self) -> u64 {
+        self.vcpus.iter().map(|vcpu| vcpu.halted_cycles).sum()
+    }
+
+    pub fn monitor_exits(&self) -> u64 {
+        self.vcpus.iter().map(|vcpu| vcpu.monitor_exits).sum()
     }
 }
 
@@ -109,107 +141,10 @@ impl Report {
         serde_json::to_string_pretty(self).expect("a report has string keys only")
     }
 
-    /// Tables for people.
+    /// A table for people. Long sections are folded; [`Report::json`] holds everything.
     pub fn tables(&self) -> String {
-        let mut out = String::new();
-        let mut push = |table: Table| {
-            if table.row_count() > 0 {
-                out.push_str(&table.to_string());
-                out.push_str("\n\n");
-            }
-        };
-
-        let mut exits = table(&["VM-exits (counted)", "reason", "count"], &[1, 2]);
-        for exit in sorted(&self.counts.exits, |exit| exit.count) {
-            exits.add_row([exit.name.clone(), exit.reason.to_string(), grouped(exit.count)]);
-        }
-        if !self.counts.exits.is_empty() {
-            exits.add_row([
-                "all".into(),
-                String::new(),
-                grouped(self.counts.exits.iter().map(|exit| exit.count).sum()),
-            ]);
-        }
-        push(exits);
-
-        let mut msrs = table(&["MSR accesses (counted)", "MSR", "reads", "writes"], &[1, 2, 3]);
-        for msr in sorted(&self.counts.msrs, |msr| msr.reads.saturating_add(msr.writes)) {
-            let name = explain::msr_name(msr.msr).unwrap_or("(unknown)");
-            msrs.add_row([name.into(), format!("{:#x}", msr.msr), grouped(msr.reads), grouped(msr.writes)]);
-        }
-        push(msrs);
-
-        let mut interrupts = table(&["interrupts (counted)", "vector", "count"], &[1, 2]);
-        for interrupt in sorted(&self.counts.interrupts, |interrupt| interrupt.count) {
-            interrupts.add_row([
-                vector_class(interrupt.vector).into(),
-                format!("{:#x}", interrupt.vector),
-                grouped(interrupt.count),
-            ]);
-        }
-        push(interrupts);
-
-        let mut unclaimed = table(&["accesses without a device", "address", "count"], &[1, 2]);
-        for (what, list) in [("port", &self.unclaimed_ports), ("memory", &self.unclaimed_memory)] {
-            for entry in sorted(list, |entry| entry.count) {
-                unclaimed.add_row([what.into(), format!("{:#x}", entry.address), grouped(entry.count)]);
-            }
-        }
-        push(unclaimed);
-
-        let tlb = &self.counts.tlb;
-        let mut summary = table(&["run", "value"], &[1]);
-        for (name, value) in [
-            ("TLB misses, first level (counted)", grouped(tlb.first_level_misses)),
-            ("TLB misses, second level (counted)", grouped(tlb.second_level_misses)),
-            ("page walks (counted)", grouped(tlb.walks)),
-            ("page walk references (counted)", grouped(tlb.walk_references)),
-            ("TLB flushes (counted)", grouped(tlb.flushes)),
-            ("instructions (counted)", grouped(self.counts.instructions())),
-            ("cycles (modelled)", grouped(self.counts.modelled_cycles())),
-            ("guest time", seconds(self.guest_time_ns)),
-            ("wall time (host)", seconds(self.wall_time_ns)),
-            ("MIPS (host)", self.mips().map_or("-".into(), |mips| format!("{mips:.1}"))),
-            ("state hash", self.state_hash.clone()),
-            ("exit status", self.exit_code.to_string()),
-        ] {
-            summary.add_row([name.to_owned(), value]);
-        }
-        if self.counts.vcpus.len() > 1 {
-            for (index, vcpu) in self.counts.vcpus.iter().enumerate() {
-                summary.add_row([format!("instructions of vCPU {index} (counted)"), grouped(vcpu.instructions)]);
-            }
-        }
-        push(summary);
-        out
+        tables::tables(self)
     }
-}
-
-fn vector_class(vector: u8) -> &'static str {
-    match vector {
-        0..=31 => "exception range",
-        0x20..=0x2f => "ISA or low external",
-        0xec => "Linux: local APIC timer",
-        0xf0..=0xff => "Linux: system (IPIs, hypervisor callback)",
-        _ => "external",
-    }
-}
-
-fn table(header: &[&str], right: &[usize]) -> Table {
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::UTF8_BORDERS_ONLY).set_header(header.to_vec());
-    for &index in right {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
-}
-
-fn sorted<T>(items: &[T], key: impl Fn(&T) -> u64) -> Vec<&T> {
-    let mut sorted: Vec<&T> = items.iter().collect();
-    sorted.sort_by_key(|item| std::cmp::Reverse(key(item)));
-    sorted
 }
 
 /// Digits in groups of three.
@@ -246,7 +181,7 @@ mod tests {
                 msrs: vec![MsrCount { msr: 0x6e0, reads: 1, writes: 77 }],
                 interrupts: vec![InterruptCount { vector: 0xec, count: 42 }],
                 tlb: TlbCounts { walks: 5, walk_references: 20, ..Default::default() },
-                vcpus: vec![VcpuCounts { instructions: 3_000_000, modelled_cycles: 4_000_000 }],
+                vcpus: vec![VcpuCounts { instructions: 3_000_000, modelled_cycles: 4_000_000, ..Default::default() }],
             },
             unclaimed_ports: vec![Unclaimed { address: 0xcf8, count: 3 }],
             unclaimed_memory: vec![],
@@ -273,6 +208,22 @@ mod tests {
         }
         assert!(text.find("IO_INSTRUCTION") < text.find("CPUID"), "largest first");
         assert!(text.contains("1.5\n") || text.contains("1.5 "), "MIPS");
+        assert!(text.contains("100.0 %") && text.contains("Linux: local APIC timer"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100 && !line.ends_with(' ')), "{text}");
+    }
+
+    #[test]
+    fn long_sections_are_folded_and_nothing_is_lost_in_sums() {
+        let mut report = report();
+        report.counts.msrs = (0..50).map(|n| MsrCount { msr: 0x200 + n, reads: 2, writes: 0 }).collect();
+        report.unclaimed_ports = (0..50).map(|n| Unclaimed { address: 0x300 + n, count: n }).collect();
+        let text = report.tables();
+        let fold = text.lines().find(|line| line.contains("38 other MSRs")).expect("a folded row");
+        assert!(fold.contains("76"), "{fold}");
+        let unclaimed: Vec<_> = text.lines().filter(|line| line.contains("without a device")).collect();
+        assert_eq!(unclaimed.len(), 1);
+        assert!(unclaimed[0].contains("1 225") && unclaimed[0].contains("0x331: 49"), "{}", unclaimed[0]);
+        assert!(text.lines().count() < 60, "{text}");
     }
 
     #[test]
