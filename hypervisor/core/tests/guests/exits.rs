@@ -77,7 +77,8 @@ fn ports_of_every_size_read_and_write_only_their_bytes_of_rax() {
     });
     m.finish_with(|a| a.data.fill(0xaa));
     assert_eq!(m.results(), [0x1122_3344_5566_77aa, 0x1122_3344_5566_aaaa, 0xaaaa_aaaa]);
-    let outs: Vec<_> = m.log.iter().filter(|a| a.direction == Direction::Out).map(|a| (a.address, a.data.len())).collect();
+    let outs: Vec<_> =
+        m.log.iter().filter(|a| a.direction == Direction::Out).map(|a| (a.address, a.data.len())).collect();
     assert_eq!(outs, [(0x600, 1), (0x600, 2), (0x600, 4), (0x71, 4)]);
     assert_eq!(m.log[5].data, [0x88, 0x77, 0x66, 0x55]);
     // And the case's own end.
@@ -115,10 +116,12 @@ fn ins_with_rep_fills_memory_across_pages_and_down_with_df() {
         emit!(c; std(); mov(rdi, at + 0x101); mov(ecx, 2u32); rep().insb(); cld());
         c.result(2, rdi);
     });
-    m.finish_with(|a| a.data.fill_with(|| {
-        next += 1;
-        next
-    }));
+    m.finish_with(|a| {
+        a.data.fill_with(|| {
+            next += 1;
+            next
+        })
+    });
     assert_eq!(m.results(), [at + 12, 0, at + 0xff]);
     assert_eq!(m.read::<14>(at - 1), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0]);
     assert_eq!(m.read::<4>(at + 0xff), [0, 14, 13, 0]);
@@ -160,7 +163,14 @@ fn device_memory_of_every_size() {
     m.finish_with(|a| a.data.fill(0x90 | a.address as u8));
     assert_eq!(
         m.results(),
-        [u64::MAX << 8 | 0x91, u64::MAX << 16 | 0x9292, 0x9494_9494, 0x9898_9898_9898_9898, 0x9090, 0x90 | u64::MAX << 8]
+        [
+            u64::MAX << 8 | 0x91,
+            u64::MAX << 16 | 0x9292,
+            0x9494_9494,
+            0x9898_9898_9898_9898,
+            0x9090,
+            0x90 | u64::MAX << 8
+        ]
     );
     let stores: Vec<_> = m.log[6..].iter().map(|a| (a.direction, a.data.clone())).collect();
     let bytes = [8, 7, 6, 5, 4, 3, 2, 1];
@@ -282,6 +292,41 @@ fn device_accesses_that_cross_a_page_touch_each_byte_once() {
 }
 
 #[test]
+fn device_accesses_of_sixteen_bytes_are_two_of_eight() {
+    let mut m = Machine::new(1, |c| {
+        emit!(c; mov(ebx, DEVICE as u32); movups(xmm0, xmmword_ptr(rbx)); movups(xmmword_ptr(RESULTS), xmm0));
+        emit!(c; movaps(xmmword_ptr(rbx + 0x20), xmm0));
+        // Twelve bytes on one page, four on the next.
+        emit!(c; movups(xmmword_ptr(rbx + 0xff4), xmm0));
+    });
+    m.finish_with(|a| {
+        let low = a.address as u8;
+        a.data.iter_mut().zip(0..).for_each(|(b, i)| *b = low + i);
+    });
+    assert_eq!(m.read::<16>(RESULTS), std::array::from_fn(|i| i as u8));
+    let log: Vec<_> = m.log.iter().map(|a| (a.address - DEVICE, a.data[0], a.data.len())).collect();
+    let expected = [(0, 0, 8), (8, 8, 8), (0x20, 0, 8), (0x28, 8, 8), (0xff4, 0, 8), (0xffc, 8, 4), (0x1000, 12, 4)];
+    assert_eq!(log, expected);
+}
+
+#[test]
+fn a_device_is_read_once_even_when_the_other_operand_is_memory_not_mapped_yet() {
+    let mut m = Machine::new(1, |c| {
+        emit!(c; mov(esi, DEVICE as u32); mov(edi, HEAP as u32); movsq());
+        emit!(c; mov(esi, 0x40_0000_u32); mov(edi, DEVICE as u32); movsq());
+        emit!(c; mov(rax, qword_ptr(HEAP)); mov(dx, 0x600_u32); mov(edi, 0x60_0000_u32); insd());
+        c.result(0, rax);
+    });
+    m.write(0x40_0000, &[1, 2, 3, 4, 5, 6, 7, 8]);
+    m.finish_with(|a| a.data.fill(9));
+    assert_eq!(m.result(0), 0x0909_0909_0909_0909);
+    assert_eq!(m.read::<5>(0x60_0000), [9, 9, 9, 9, 0]);
+    let log: Vec<_> = m.log.iter().map(|a| (a.direction, a.value())).collect();
+    let load = 0x0909_0909_0909_0909;
+    assert_eq!(log, [(Direction::Load, load), (Direction::Store, 0x0807_0605_0403_0201), (Direction::In, 0x0909_0909)]);
+}
+
+#[test]
 fn a_store_to_read_only_memory_goes_to_the_vmm_and_changes_nothing() {
     let rom = 0x100_0000_u64;
     let mut m = Machine::new(1, |c| {
@@ -399,7 +444,7 @@ fn efer_keeps_lma_and_refuses_to_leave_long_mode_under_paging() {
 }
 
 #[test]
-fn debug_registers_keep_their_fixed_bits_and_break_on_data() {
+fn debug_registers_keep_their_fixed_bits_and_break_before_instructions() {
     let m = finished(|c| {
         emit!(c; mov(rax, dr6));
         c.result(0, rax);
@@ -411,14 +456,17 @@ fn debug_registers_keep_their_fixed_bits_and_break_on_data() {
         c.result(2, rax);
         emit!(c; mov(rax, cr4); or(rax, 8); mov(cr4, rax));
         c.faulting(|c| emit!(c; mov(rax, dr4)));
-        // Break after a store of four bytes to HEAP.
-        emit!(c; mov(eax, HEAP as u32); mov(dr0, rax); mov(rax, 0xd_0402_u64); mov(dr7, rax));
-        c.faulting(|c| emit!(c; mov(dword_ptr(HEAP), 1)));
-        emit!(c; mov(rax, dr6));
+        // Break before an instruction.
+        let (mut there, mut after) = (c.label(), c.label());
+        emit!(c; lea(rax, ptr(there)); mov(dr0, rax); mov(rax, 0x402_u64); mov(dr7, rax); lea(r15, ptr(after)));
+        emit!(c; nop(); set_label(&mut there); mov(dword_ptr(HEAP), 1));
+        emit!(c; set_label(&mut after); mov(rax, dr6));
         c.result(3, rax);
+        emit!(c; mov(eax, dword_ptr(HEAP)));
+        c.result(4, rax);
         emit!(c; mov(rax, 0x400_u64); mov(dr7, rax); mov(dword_ptr(HEAP), 2));
     });
-    assert_eq!(m.results(), [0xffff_0ff0, 0x400, 0xffff_0ff0, 0xffff_0ff1]);
+    assert_eq!(m.results(), [0xffff_0ff0, 0x400, 0xffff_0ff0, 0xffff_0ff1, 0]);
     let vectors: Vec<_> = m.faults().iter().map(|f| f.vector).collect();
     assert_eq!(vectors, [13, 6, 1]);
 }
