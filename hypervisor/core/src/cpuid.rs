@@ -49,7 +49,8 @@ impl Vcpu {
                     r.edx |= 1 << 28;
                 }
                 r.ecx |= 1 << 31;
-                r.ecx &= !(1 << 27);
+                // OSXSAVE follows CR4. VMX of the hardware is the hypervisor's: nested virtualisation is not offered yet.
+                r.ecx &= !(1 << 27 | 1 << 5);
                 if self.processor.core.cr4 & cr4::OSXSAVE != 0 {
                     r.ecx |= 1 << 27;
                 }

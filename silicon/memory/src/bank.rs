@@ -76,11 +76,15 @@ impl PhysicalMemory {
     /// Unaligned or overlapping range, or no host memory.
     pub fn add(&self, base: HostPhysical, len: u64) -> Result<(), BankError> {
         self.check(base.0, len)?;
-        let layout =
-            Layout::from_size_align(usize::try_from(len).map_err(|_| BankError::OutOfMemory { len })?, 2 << 20)
-                .map_err(|_| BankError::OutOfMemory { len })?;
-        // SAFETY: `check` refuses a length of zero.
-        let host = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(BankError::OutOfMemory { len })?;
+        // The allocator hands out untouched pages, which cost nothing until used, only where it need not align.
+        const ALIGN: usize = 2 << 20;
+        let size = usize::try_from(len).ok().and_then(|len| len.checked_add(ALIGN));
+        let layout = size.and_then(|size| Layout::from_size_align(size, 16).ok());
+        let layout = layout.ok_or(BankError::OutOfMemory { len })?;
+        // SAFETY: the size is not zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(BankError::OutOfMemory { len })?;
+        // SAFETY: less than ALIGN is skipped, and the allocation is that much longer than the bank.
+        let host = unsafe { start.add(start.align_offset(ALIGN)) };
         self.insert(base.0, len, host)
     }
 

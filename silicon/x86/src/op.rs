@@ -3,6 +3,7 @@
 use iced_x86::{Instruction, OpKind, Register};
 
 use crate::Core;
+use crate::model::Model;
 
 /// Why execution leaves the straight line of a block. `Ok(())` means: on to the next instruction of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +129,8 @@ pub struct Lowering<'a> {
     pub size: CodeSize,
     /// Where the instruction stands in its block.
     pub off: u16,
+    /// Which instructions there are.
+    pub model: &'a Model,
 }
 
 impl Lowering<'_> {

@@ -165,7 +165,7 @@ impl Processor {
         }
         self.core.count.blocks_decoded += 1;
         self.core.mmu.fetch_page = page.host;
-        let block = match decode::decode_block(page.frame, offset, size, MOST_INSTRUCTIONS) {
+        let block = match decode::decode_block(page.frame, offset, size, MOST_INSTRUCTIONS, &self.core.model) {
             decode::Decoded::Block(ops) => {
                 self.core.mmu.fetch_linear = linear & !0xfff;
                 Block::new(ops, host, key, generation, None)
@@ -182,7 +182,7 @@ impl Processor {
                 second.frame.read(0, &mut bytes[head..]);
                 self.core.mmu.leave_page();
                 let crossing = Crossing { host: second.host, state: second.state, generation: second_generation };
-                Block::new(decode::decode_one(&bytes, size), host, key, generation, Some(crossing))
+                Block::new(decode::decode_one(&bytes, size, &self.core.model), host, key, generation, Some(crossing))
             }
         };
         Ok(self.code.insert(block))

@@ -14,6 +14,7 @@ use iced_x86::{Code, CpuidFeature, Decoder, DecoderOptions, FlowControl, Instruc
 use machine::{BUFFER, Machine, Random};
 use native::{Native, State};
 use silicon_x86::lower::sse;
+use silicon_x86::model::Model;
 use silicon_x86::op::{CodeSize, Lowering};
 
 /// Bytes of memory that operands lie in.
@@ -152,7 +153,8 @@ fn results_flags_and_memory_are_those_of_this_processor() {
     let mut failures: BTreeMap<String, String> = BTreeMap::new();
     let mut codes = std::collections::BTreeSet::new();
     for (bytes, insn) in instructions(&mut random) {
-        let lowering = Lowering { insn: &insn, bytes: &bytes, size: CodeSize::Bits64, off: 0 };
+        let lowering =
+            Lowering { insn: &insn, bytes: &bytes, size: CodeSize::Bits64, off: 0, model: &Model::default() };
         if sse::lower(&lowering).is_none() {
             failures.insert(format!("{:?} {bytes:02x?}", insn.code()), "missing".into());
             continue;

@@ -7,6 +7,7 @@ use super::MOST_INSTRUCTIONS;
 use crate::cost;
 use crate::exec::undefined;
 use crate::lower;
+use crate::model::Model;
 use crate::op::{CodeSize, Lowering, Op};
 
 /// The longest instruction.
@@ -22,11 +23,11 @@ pub enum Decoded {
 
 /// Decodes the block at `offset` of the page in `frame`.
 #[must_use]
-pub fn decode_block(frame: Frame, offset: usize, size: CodeSize, most: usize) -> Decoded {
+pub fn decode_block(frame: Frame, offset: usize, size: CodeSize, most: usize, model: &Model) -> Decoded {
     let mut bytes = [0_u8; MOST_INSTRUCTIONS * LONGEST];
     let len = bytes.len().min(4096 - offset);
     frame.read(offset, &mut bytes[..len]);
-    let ops = decode(&bytes[..len], size, most.min(MOST_INSTRUCTIONS));
+    let ops = decode(&bytes[..len], size, most.min(MOST_INSTRUCTIONS), model);
     match ops {
         Some(ops) => Decoded::Block(ops),
         None => Decoded::Crosses,
@@ -35,12 +36,12 @@ pub fn decode_block(frame: Frame, offset: usize, size: CodeSize, most: usize) ->
 
 /// Decodes the one instruction in `bytes`, which holds at least one whole instruction or [`LONGEST`] bytes.
 #[must_use]
-pub fn decode_one(bytes: &[u8], size: CodeSize) -> Vec<Op> {
-    decode(bytes, size, 1).unwrap_or_else(|| vec![undefined_op(bytes, size)])
+pub fn decode_one(bytes: &[u8], size: CodeSize, model: &Model) -> Vec<Op> {
+    decode(bytes, size, 1, model).unwrap_or_else(|| vec![undefined_op(bytes, size, model)])
 }
 
 /// `None` when the first instruction needs more bytes than there are.
-fn decode(bytes: &[u8], size: CodeSize, most: usize) -> Option<Vec<Op>> {
+fn decode(bytes: &[u8], size: CodeSize, most: usize, model: &Model) -> Option<Vec<Op>> {
     let mut decoder = Decoder::with_ip(size.bits(), bytes, 0, DecoderOptions::NONE);
     let mut ops = Vec::with_capacity(8);
     let mut insn = Instruction::default();
@@ -56,7 +57,7 @@ fn decode(bytes: &[u8], size: CodeSize, most: usize) -> Option<Vec<Op>> {
             }
             break;
         }
-        let lowering = Lowering { insn: &insn, bytes: &bytes[off..off + insn.len()], size, off: off as u16 };
+        let lowering = Lowering { insn: &insn, bytes: &bytes[off..off + insn.len()], size, off: off as u16, model };
         let known = insn.code() != Code::INVALID;
         let mut op =
             known.then(|| lower::lower(&lowering)).flatten().unwrap_or_else(|| lowering.op_without_operands(undefined));
@@ -71,8 +72,8 @@ fn decode(bytes: &[u8], size: CodeSize, most: usize) -> Option<Vec<Op>> {
     Some(ops)
 }
 
-fn undefined_op(bytes: &[u8], size: CodeSize) -> Op {
+fn undefined_op(bytes: &[u8], size: CodeSize, model: &Model) -> Op {
     let insn = Instruction::default();
-    let lowering = Lowering { insn: &insn, bytes, size, off: 0 };
+    let lowering = Lowering { insn: &insn, bytes, size, off: 0, model };
     lowering.op_without_operands(undefined)
 }

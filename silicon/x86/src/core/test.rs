@@ -64,8 +64,9 @@ pub fn poke(core: &Core, at: u64, value: u64) {
     core.memory.page(HostPhysical(at)).expect("test memory").0.store(at, value);
 }
 
-/// Reads physical memory directly.
+/// Reads physical memory directly, also across the end of a page.
 #[must_use]
 pub fn peek(core: &Core, at: u64) -> u64 {
-    core.memory.page(HostPhysical(at)).expect("test memory").0.load(at)
+    let byte = |at| core.memory.page(HostPhysical(at)).expect("test memory").0.load::<u8>(at);
+    u64::from_le_bytes(std::array::from_fn(|i| byte(at + i as u64)))
 }

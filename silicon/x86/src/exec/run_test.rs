@@ -13,7 +13,8 @@ use crate::{Core, Leave};
 pub fn run(core: &mut Core, bytes: &[u8]) -> Result<(), Leave> {
     let mut decoder = Decoder::with_ip(core.mode.code.bits(), bytes, 0, DecoderOptions::NONE);
     let insn = decoder.decode();
-    let lowering = Lowering { insn: &insn, bytes: &bytes[..insn.len()], size: core.mode.code, off: 0 };
+    let (size, model) = (core.mode.code, core.model.clone());
+    let lowering = Lowering { insn: &insn, bytes: &bytes[..insn.len()], size, off: 0, model: &model };
     let op = lower(&lowering).unwrap_or_else(|| panic!("{insn} is lowered"));
     core.gpr[BLOCK_RIP as usize] = core.rip;
     let next = core.next_rip(&op);

@@ -5,6 +5,7 @@ use x86_defs::segment::{index, rights};
 
 use crate::Core;
 use crate::core::test;
+use crate::model::Model;
 use crate::op::{BLOCK_RIP, CodeSize, Done, Lowering, Op};
 
 /// Memory for data, with nothing else around it.
@@ -40,7 +41,7 @@ pub fn op(size: CodeSize, bytes: &[u8]) -> Option<Op> {
         return None;
     }
     assert_eq!(insn.len(), bytes.len(), "{bytes:02x?} is {insn:?}");
-    crate::lower::lower(&Lowering { insn: &insn, bytes, size, off: 0 })
+    crate::lower::lower(&Lowering { insn: &insn, bytes, size, off: 0, model: &Model::default() })
 }
 
 /// Executes one instruction of 64-bit mode.

@@ -5,6 +5,7 @@ pub mod bit;
 pub mod branch;
 pub mod far;
 pub mod flag;
+pub mod gate;
 mod info;
 pub mod io;
 pub mod mov;
@@ -24,6 +25,8 @@ use crate::op::{Lowering, Op};
 /// The op of an instruction, or `None` where the processor does not have it (then it is #UD).
 #[must_use]
 pub fn lower(l: &Lowering<'_>) -> Option<Op> {
+    let insn = gate::admit(l)?;
+    let l = &Lowering { insn: &insn, ..*l };
     // Segment registers come first: they claim MOV, PUSH and POP with a segment register.
     segment::lower(l)
         .or_else(|| mov::lower(l))

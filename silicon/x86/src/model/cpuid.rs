@@ -41,6 +41,11 @@ const LEAF_2: CpuidResult = CpuidResult::new(0x00ff_ff01, 0, 0, 0);
 /// A cache of leaf 4: level, type (1 data, 2 code, 3 unified), ways, sets; lines of 64 bytes.
 const CACHES: [(u32, u32, u32, u32); 4] = [(1, 1, 12, 64), (1, 2, 8, 64), (2, 3, 16, 2048), (3, 3, 16, 32_768)];
 
+/// Whether ECX selects a part of the leaf; for all others its value does not matter.
+const fn has_subleaves(leaf: u32) -> bool {
+    matches!(leaf, 4 | 7 | 0xb | 0xd | 0xf | 0x10 | 0x12 | 0x14 | 0x17 | 0x18 | 0x1f)
+}
+
 impl Model {
     /// Highest basic leaf.
     #[must_use]
@@ -68,6 +73,7 @@ impl Model {
             // Beyond the range of leaves the highest basic one answers on Intel; all zero tells no software a lie.
             return CpuidResult::default();
         }
+        let subleaf = if has_subleaves(leaf) { subleaf } else { 0 };
         let mut r = self.described(leaf, subleaf);
         for row in FEATURES {
             if row.leaf == leaf && row.subleaf == subleaf && self.has(row.feature) {
@@ -150,6 +156,14 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ecx_does_not_matter_to_leaves_without_subleaves() {
+        let model = Model::default();
+        for leaf in [0, 1, 0x15, 0x8000_0001, 0x8000_0007] {
+            assert_eq!(model.cpuid(leaf, 0xc000_0101), model.cpuid(leaf, 0), "leaf {leaf:#x}");
+        }
+    }
 
     #[test]
     fn the_vendor_reads_as_its_name_in_ebx_edx_ecx() {

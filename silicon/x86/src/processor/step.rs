@@ -107,7 +107,7 @@ impl Processor {
         core.mmu.fetch_page = page.host;
         core.mmu.leave_page();
         let size = core.mode.code;
-        let mut ops = match decode::decode_block(page.frame, offset, size, 1) {
+        let mut ops = match decode::decode_block(page.frame, offset, size, 1, &core.model) {
             decode::Decoded::Block(ops) => ops,
             decode::Decoded::Crosses => {
                 let second = core.fetch_translate(core.next_page(linear))?;
@@ -115,7 +115,7 @@ impl Processor {
                 let head = 4096 - offset;
                 page.frame.read(offset, &mut bytes[..head]);
                 second.frame.read(0, &mut bytes[head..]);
-                code::decode_one(&bytes, size)
+                code::decode_one(&bytes, size, &core.model)
             }
         };
         ops.pop().ok_or_else(|| core.ud())

@@ -73,7 +73,7 @@ impl Machine {
     /// Executes one instruction as a block of its own.
     pub fn step(&mut self, bytes: &[u8]) -> Done {
         self.core.gpr[BLOCK_RIP as usize] = 0x1000;
-        let ops = decode_one(bytes, CodeSize::Bits64);
+        let ops = decode_one(bytes, CodeSize::Bits64, &self.core.model);
         match (ops[0].exec)(&mut self.core, &ops[0]) {
             Err(Leave::End | Leave::Branch) => Ok(()),
             done => done,

@@ -57,7 +57,7 @@ impl Modelled {
         let mut at = 0;
         while at < code.len() {
             core.gpr[usize::from(BLOCK_RIP)] = at as u64;
-            for op in decode_one(&code[at..], CodeSize::Bits64) {
+            for op in decode_one(&code[at..], CodeSize::Bits64, &core.model.clone()) {
                 (op.exec)(core, &op).unwrap_or_else(|leave| panic!("{code:02x?} at {at}: {leave:?} {:?}", core.fault));
                 at += usize::from(op.len);
             }

@@ -14,7 +14,7 @@ fn run(core: &mut Core, code: &[u8]) -> Result<(), Leave> {
     (core.gpr[3], core.gpr[6]) = (0x2000, 0x2000);
     while at < code.len() {
         core.gpr[usize::from(BLOCK_RIP)] = 0x100 + at as u64;
-        for op in decode_one(&code[at..], core.mode.code) {
+        for op in decode_one(&code[at..], core.mode.code, &core.model.clone()) {
             (op.exec)(core, &op)?;
             at += usize::from(op.len);
         }
