@@ -41,7 +41,9 @@ fn kernels_for_other_machines_and_files_of_other_kinds_are_named() {
     arm[0x38..0x3c].copy_from_slice(b"ARM\x64");
     boot(&file("foreign-arm", &arm)).run().must_say(CANNOT_START, &["AArch64", "x86"]);
     boot(&file("foreign-gzip", b"\x1f\x8b\x08\0\0\0\0\0")).run().must_say(CANNOT_START, &["gzip"]);
-    boot(&file("foreign-text", b"#!/bin/sh\necho hello\n")).run().must_say(CANNOT_START, &["foreign-text", "bzImage"]);
+    boot(&file("foreign-text", b"#!/bin/sh\necho hello\n"))
+        .run()
+        .must_say(CANNOT_START, &["foreign-text", "script", "--kernel"]);
     boot(&file("foreign-empty", b"")).run().must_say(CANNOT_START, &["empty"]);
 }
 
@@ -53,7 +55,7 @@ fn an_initrd_that_does_not_fit_or_is_not_there_is_refused() {
         .arg("--initrd", &large)
         .args("--memory 256M")
         .run()
-        .must_say(CANNOT_START, &[&large, "300 MiB", "--memory"]);
+        .must_say(CANNOT_START, &[&large, "314572800 bytes", "--memory 3"]);
     let _ = std::fs::remove_file(&large);
     boot(&kernel("6.12")).args("--initrd /nowhere/initrd").run().must_say(CANNOT_START, &["initrd", "/nowhere/initrd"]);
 }
@@ -72,7 +74,9 @@ fn unknown_cpu_models_and_features_get_the_nearest() {
     glassvisor("boot --builtin --cpu glassvisor-v2,+nonstop_tcs")
         .run()
         .must_say(CANNOT_START, &["nonstop_tcs", "nonstop_tsc"]);
-    glassvisor("boot --builtin --cpu glassvisor-v2,-").run().must_say(CANNOT_START, &["--cpu"]);
+    glassvisor("boot --builtin --cpu glassvisor-v2,-")
+        .run()
+        .must_say(CANNOT_START, &["no CPU feature ''", "/proc/cpuinfo"]);
 }
 
 #[test]

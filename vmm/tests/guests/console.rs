@@ -30,7 +30,7 @@ fn a_shell_in_the_guest_answers_and_the_escape_key_shows_statistics_and_quits() 
     terminal.type_in(b"echo answer-$((6 * 7))\r");
     terminal.screen.wait_for("answer-42");
     terminal.type_in(&[ESCAPE, b's']);
-    terminal.screen.wait_for("state hash");
+    terminal.screen.wait_for("MIPS (host)");
     terminal.type_in(&[ESCAPE, b'?']);
     terminal.screen.wait_for("Ctrl-] then:");
     assert_ne!(terminal.modes(), before, "keys went through line editing");

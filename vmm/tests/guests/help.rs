@@ -9,7 +9,8 @@ fn options(help: &str) -> Vec<(String, String)> {
     let section = section.split("\nExamples:").next().unwrap_or(section);
     for line in section.lines() {
         let text = line.trim();
-        if text.starts_with('-') {
+        // Possible values are listed behind a dash and a blank.
+        if text.starts_with('-') && !text.starts_with("- ") {
             let (name, said) = text.split_once("  ").unwrap_or((text, ""));
             options.push((name.to_owned(), said.trim().to_owned()));
         } else if let Some((_, said)) = options.last_mut() {

@@ -23,10 +23,11 @@ use crate::vcpu::run::SliceEnd;
 
 /// How far a vCPU may run ahead of the others, in quarter cycles: 20 us at 2.1 GHz.
 const QUANTUM: u64 = 4 * 42_000;
-/// The longest slice of a vCPU that has no company, in quarter cycles, so that a kick is seen: about 10 ms.
-const LONGEST_SLICE: u64 = 4 * 2_000_000;
+/// The longest slice of a vCPU that has no company, in quarter cycles, so that a kick is seen soon also when the guest does
+/// what takes the host long and the guest little, such as one exception after another.
+const LONGEST_SLICE: u64 = 4 * 250_000;
 /// The slice in real time, in quarter cycles.
-const REAL_SLICE: u64 = 4 * 400_000;
+const REAL_SLICE: u64 = 4 * 250_000;
 /// Idle virtual time passes at once; this many idle jumps without an instruction in between count as progress anyway.
 const IDLE_KICK_CHECK: u32 = 1024;
 

@@ -40,7 +40,6 @@ impl DerefMut for Case {
     }
 }
 
-
 /// Emits instructions, each of which must be encodable: `emit!(c; mov(eax, 1); cpuid())`.
 #[macro_export]
 macro_rules! emit {

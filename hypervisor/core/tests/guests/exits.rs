@@ -77,7 +77,8 @@ fn ports_of_every_size_read_and_write_only_their_bytes_of_rax() {
     });
     m.finish_with(|a| a.data.fill(0xaa));
     assert_eq!(m.results(), [0x1122_3344_5566_77aa, 0x1122_3344_5566_aaaa, 0xaaaa_aaaa]);
-    let outs: Vec<_> = m.log.iter().filter(|a| a.direction == Direction::Out).map(|a| (a.address, a.data.len())).collect();
+    let outs: Vec<_> =
+        m.log.iter().filter(|a| a.direction == Direction::Out).map(|a| (a.address, a.data.len())).collect();
     assert_eq!(outs, [(0x600, 1), (0x600, 2), (0x600, 4), (0x71, 4)]);
     assert_eq!(m.log[5].data, [0x88, 0x77, 0x66, 0x55]);
     // And the case's own end.
@@ -115,10 +116,12 @@ fn ins_with_rep_fills_memory_across_pages_and_down_with_df() {
         emit!(c; std(); mov(rdi, at + 0x101); mov(ecx, 2u32); rep().insb(); cld());
         c.result(2, rdi);
     });
-    m.finish_with(|a| a.data.fill_with(|| {
-        next += 1;
-        next
-    }));
+    m.finish_with(|a| {
+        a.data.fill_with(|| {
+            next += 1;
+            next
+        })
+    });
     assert_eq!(m.results(), [at + 12, 0, at + 0xff]);
     assert_eq!(m.read::<14>(at - 1), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0]);
     assert_eq!(m.read::<4>(at + 0xff), [0, 14, 13, 0]);
@@ -160,7 +163,14 @@ fn device_memory_of_every_size() {
     m.finish_with(|a| a.data.fill(0x90 | a.address as u8));
     assert_eq!(
         m.results(),
-        [u64::MAX << 8 | 0x91, u64::MAX << 16 | 0x9292, 0x9494_9494, 0x9898_9898_9898_9898, 0x9090, 0x90 | u64::MAX << 8]
+        [
+            u64::MAX << 8 | 0x91,
+            u64::MAX << 16 | 0x9292,
+            0x9494_9494,
+            0x9898_9898_9898_9898,
+            0x9090,
+            0x90 | u64::MAX << 8
+        ]
     );
     let stores: Vec<_> = m.log[6..].iter().map(|a| (a.direction, a.data.clone())).collect();
     let bytes = [8, 7, 6, 5, 4, 3, 2, 1];

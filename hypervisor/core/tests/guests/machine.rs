@@ -231,14 +231,7 @@ impl Machine {
         for data in [&mut s.ds, &mut s.es, &mut s.fs, &mut s.gs, &mut s.ss] {
             *data = segment(DATA, 3, 0);
         }
-        s.tr = kvm_segment {
-            base: TSS,
-            limit: 0x67,
-            selector: 0x28,
-            type_: 11,
-            present: 1,
-            ..kvm_segment::default()
-        };
+        s.tr = kvm_segment { base: TSS, limit: 0x67, selector: 0x28, type_: 11, present: 1, ..kvm_segment::default() };
         (s.gdt.base, s.gdt.limit) = (GDT, 0x37);
         (s.idt.base, s.idt.limit) = (IDT, 0xfff);
         s.cr0 = 0x8001_0033;
