@@ -170,16 +170,16 @@ fn damaged_images_give_errors_and_never_a_panic() {
     assert!(loaded > 500 && refused > 500, "{loaded} loaded, {refused} refused");
 }
 
-/// For a kernel at hand: `GLASSVISOR_KERNEL=/boot/vmlinuz-... cargo test -p vmm -- --ignored`.
 #[test]
-#[ignore = "needs a kernel image of the distribution"]
-fn a_distribution_kernel_is_loaded() {
-    let path = std::env::var("GLASSVISOR_KERNEL").expect("GLASSVISOR_KERNEL names the kernel");
-    let kernel = std::fs::read(path).unwrap();
-    let (_, loaded) = load_into(512, &kernel);
-    let loaded = loaded.unwrap();
-    assert_eq!(loaded.protocol, Protocol::BzImage);
-    println!("{loaded:x?}");
-    println!("{}", load_into(16, &kernel).1.unwrap_err());
-    println!("{}", load_into(512, &kernel[..1 << 20]).1.unwrap_err());
+fn distribution_kernels_are_loaded_and_say_what_they_lack() {
+    for version in ["6.12", "6.1"] {
+        let path = format!("{}/../.cache/kernels/{version}/vmlinuz", env!("CARGO_MANIFEST_DIR"));
+        let kernel = std::fs::read(&path)
+            .unwrap_or_else(|error| panic!("{path}: {error}; run in the repository: guest/fetch-kernel.sh {version}"));
+        assert_eq!(load_into(512, &kernel).1.unwrap().protocol, Protocol::BzImage);
+        let little = load_into(16, &kernel).1.unwrap_err().to_string();
+        assert!(little.contains("16 MiB") && little.contains("--memory "), "{little}");
+        let cut = load_into(512, &kernel[..1 << 20]).1.unwrap_err().to_string();
+        assert!(cut.contains("cut short"), "{cut}");
+    }
 }

@@ -32,6 +32,6 @@ pub struct Slices {
 impl Default for Slices {
     /// 20 us, and about a millisecond, so that a kick is seen.
     fn default() -> Self {
-        Self { quantum_cycles: 42_000, longest_cycles: 2_000_000 }
+        Self { quantum_cycles: 42_000, longest_cycles: 250_000 }
     }
 }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 
 use super::backend::{Backend, DEFAULT_CPU, TimeMode, VmConfig};
 use super::fail;
-use super::progress::Progress;
-use super::session::{EscapeKey, Outcome, Session, StopFlags};
+use super::progress::{GuestOutput, Progress, Screen};
+use super::session::{EscapeKey, Outcome, Session, StateHash, StopFlags};
 use super::values::Size;
 use crate::boot::{BootError, BootSource, Initrd};
 use crate::console::{InputThread, RawTerminal};
@@ -43,6 +43,7 @@ enum Stats {
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("guest").args(["kernel", "builtin"]).required(true))]
 #[command(after_help = "\
 Examples:
   glassvisor boot --builtin --stats table
@@ -69,7 +70,7 @@ Exit codes:
   130  Ctrl-C or another signal to end")]
 pub struct BootArgs {
     /// Kernel: bzImage, ELF64 vmlinux, or multiboot ELF32
-    #[arg(long, value_name = "FILE", required_unless_present = "builtin", conflicts_with = "builtin")]
+    #[arg(long, value_name = "FILE")]
     kernel: Option<PathBuf>,
     /// Initial RAM disk, or the multiboot module
     #[arg(long, value_name = "FILE")]
@@ -132,6 +133,7 @@ type SharedTrace = Arc<Mutex<TraceWriter<BufWriter<File>>>>;
 struct Prepared {
     machine: Machine<Box<dyn MachineVm>>,
     trace: Option<SharedTrace>,
+    screen: Screen,
 }
 
 fn read_image(path: &Path, what: &'static str) -> Result<Vec<u8>, BootError> {
@@ -181,7 +183,9 @@ fn prepare(args: &BootArgs, backend: &impl Backend) -> Result<Prepared, Error> {
         vm.set_trace(Box::new(move |record| sink.lock().unwrap_or_else(PoisonError::into_inner).record(record)));
         trace = Some(shared);
     }
-    let mut machine = Machine::new(vm, args.memory.0, args.cpus, disks, Box::new(io::stdout()))?;
+    let screen = Screen::default();
+    let serial_out = Box::new(GuestOutput::new(screen.clone(), io::stdout()));
+    let mut machine = Machine::new(vm, args.memory.0, args.cpus, disks, serial_out)?;
     machine.boot(&BootSource {
         kernel_path: &kernel_path,
         kernel: &kernel,
@@ -189,13 +193,13 @@ fn prepare(args: &BootArgs, backend: &impl Backend) -> Result<Prepared, Error> {
         command_line: &args.append,
         rsdp: 0,
     })?;
-    Ok(Prepared { machine, trace })
+    Ok(Prepared { machine, trace, screen })
 }
 
 impl Prepared {
     fn run(self, args: &BootArgs) -> u8 {
-        let Self { machine, trace } = self;
-        let (mut session, terminal) = match open_session(args, machine) {
+        let Self { machine, trace, screen } = self;
+        let (mut session, terminal) = match open_session(args, machine, screen) {
             Ok(opened) => opened,
             Err(error) => return fail(&format!("cannot set up the console: {error}")),
         };
@@ -211,14 +215,20 @@ impl Prepared {
         } else {
             outcome.to_string()
         };
-        let report = session.report(&ending, status);
+        let whole = args.stats.is_some() && matches!(outcome, Outcome::Guest(_));
+        let hash = if whole { StateHash::Taken } else { StateHash::Omitted };
+        let report = session.report(&ending, status, hash);
         finish(args, &outcome, &report, traced)
     }
 }
 
 type VmSession = Session<Box<dyn MachineVm>>;
 
-fn open_session(args: &BootArgs, machine: Machine<Box<dyn MachineVm>>) -> io::Result<(VmSession, Option<RawTerminal>)> {
+fn open_session(
+    args: &BootArgs,
+    machine: Machine<Box<dyn MachineVm>>,
+    screen: Screen,
+) -> io::Result<(VmSession, Option<RawTerminal>)> {
     let kicker = machine.vm().kicker();
     let stop = StopFlags::default();
     stop.watch_signals(kicker.clone())?;
@@ -228,7 +238,7 @@ fn open_session(args: &BootArgs, machine: Machine<Box<dyn MachineVm>>) -> io::Re
     }
     let quiet_output = !io::stdout().is_terminal() && io::stderr().is_terminal();
     let progress = args.progress || quiet_output && !args.quiet;
-    let progress = if progress { Some(Progress::start(kicker.clone())?) } else { None };
+    let progress = if progress { Some(Progress::start(kicker.clone(), screen)?) } else { None };
     let terminal = RawTerminal::enter()?;
     if terminal.is_some() && !args.quiet {
         eprintln!("glassvisor: the guest has this terminal; Ctrl-] then q quits, Ctrl-] then ? tells more");

@@ -93,6 +93,13 @@ pub enum EscapeKey {
     Absent,
 }
 
+/// Whether a report has the state hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateHash {
+    Taken,
+    Omitted,
+}
+
 /// A machine with everything around it.
 pub struct Session<V> {
     pub machine: Machine<V>,
@@ -138,7 +145,7 @@ impl<V: MachineVm> Session<V> {
                     Typed::Command(Command::Quit) => return Outcome::UserQuit,
                     Typed::Command(Command::Help) => eprintln!("\n{ESCAPE_HELP}"),
                     Typed::Command(Command::Statistics) => {
-                        let text = self.report("running", 0).tables();
+                        let text = self.report("running", 0, StateHash::Omitted).tables();
                         let _ = std::io::stderr().write_all(format!("\n{text}").as_bytes());
                     }
                 }
@@ -147,7 +154,7 @@ impl<V: MachineVm> Session<V> {
     }
 
     /// Everything counted so far.
-    pub fn report(&self, ending: &str, exit_code: u8) -> Report {
+    pub fn report(&self, ending: &str, exit_code: u8, hash: StateHash) -> Report {
         let vm = self.machine.vm();
         let list = |counts: &crate::devices::PortCounts| {
             counts.iter().map(|(&address, &count)| Unclaimed { address, count }).collect()
@@ -160,7 +167,7 @@ impl<V: MachineVm> Session<V> {
             unclaimed_memory: list(self.machine.bus().unclaimed_memory()),
             guest_time_ns: vm.now_ns(),
             wall_time_ns: u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX),
-            state_hash: format!("{:016x}", vm.state_hash()),
+            state_hash: (hash == StateHash::Taken).then(|| format!("{:016x}", vm.state_hash())),
         }
     }
 }

@@ -116,9 +116,9 @@ fn run(report: &Report) -> Vec<Row> {
         value("guest time", seconds(report.guest_time_ns)),
         value("wall time (host)", seconds(report.wall_time_ns)),
         value("MIPS (host)", report.mips().map_or("-".into(), |mips| format!("{mips:.1}"))),
-        value("state hash", report.state_hash.clone()),
-        value("exit status", report.exit_code.to_string()),
     ]);
+    rows.extend(report.state_hash.clone().map(|hash| value("state hash", hash)));
+    rows.push(value("exit status", report.exit_code.to_string()));
     rows
 }
 
@@ -160,7 +160,10 @@ pub fn tables(report: &Report) -> String {
         if index > 0 {
             table.add_row([""; 4]);
         }
-        for row in section {
+        for (line, mut row) in section.into_iter().enumerate() {
+            if line > 0 && !row[0].ends_with("(counted)") || row[0].starts_with("instructions") {
+                row[0].insert_str(0, "  ");
+            }
             table.add_row(row);
         }
     }

@@ -141,7 +141,10 @@ impl Vcpu {
             let must = silicon_x86::vmx::capability::read(&c.model, number).unwrap_or(0) as u32;
             c.vmwrite(field, u64::from(value | must));
         }
-        c.vmwrite(Field::SecondaryControls, u64::from(second));
+        // Older models lack some of these, and a guest on them the instructions that they are for.
+        let possible =
+            silicon_x86::vmx::capability::read(&c.model, capability::IA32_VMX_PROCBASED_CTLS2).map_or(0, |c| c >> 32);
+        c.vmwrite(Field::SecondaryControls, u64::from(second) & possible);
         c.vmwrite(Field::EptPointer, eptp);
         c.vmwrite(Field::VirtualProcessorIdentifier, vpid);
         c.vmwrite(Field::MsrBitmaps, pages.msr_bitmap.0);

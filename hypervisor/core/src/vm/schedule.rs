@@ -22,7 +22,7 @@ use crate::vcpu::MpState;
 use crate::vcpu::run::SliceEnd;
 
 /// The slice in real time, in quarter cycles.
-const REAL_SLICE: u64 = 4 * 400_000;
+const REAL_SLICE: u64 = 4 * 250_000;
 /// Idle virtual time passes at once; this many idle jumps without an instruction in between count as progress anyway.
 const IDLE_KICK_CHECK: u32 = 1024;
 
