@@ -14,9 +14,10 @@ use silicon_memory::PhysicalMemory;
 
 use crate::code::{Block, CodeCache, Crossing, Link, MOST_INSTRUCTIONS, decode};
 use crate::core::Core;
+use crate::exec::chain;
 use crate::mem::FetchPage;
 use crate::model::Model;
-use crate::op::{BLOCK_RIP, Leave};
+use crate::op::{BLOCK_RIP, Leave, Stop};
 
 /// Why [`Processor::run`] came back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,10 +94,10 @@ impl Processor {
                     }
                 }
             };
-            match self.run_block(block) {
-                Ran::Near => previous = Some(block),
-                Ran::On => previous = None,
-                Ran::Exit => return Outcome::Exit,
+            match self.run_blocks(block) {
+                (last, Ran::Near) => previous = Some(last),
+                (_, Ran::On) => previous = None,
+                (_, Ran::Exit) => return Outcome::Exit,
             }
         }
     }
@@ -109,11 +110,8 @@ impl Processor {
         if linear & !0xfff == core.mmu.fetch_linear {
             let offset = (linear & 0xfff) as u16;
             if let Some(previous) = previous {
-                let links = &self.code.blocks[previous as usize].links;
-                for link in links {
-                    if link.offset == offset {
-                        return Ok(link.block);
-                    }
+                if let Some(next) = self.code.blocks[previous as usize].successor(offset) {
+                    return Ok(next);
                 }
                 let block = self.look_up(linear)?;
                 let from = &mut self.code.blocks[previous as usize];
@@ -188,27 +186,38 @@ impl Processor {
         Ok(self.code.insert(block))
     }
 
-    /// Executes a block.
+    /// Executes a block, and the blocks that follow it for as long as nothing has to be looked at in between and
+    /// the way to the next is known. Gives the last block with what became of it.
     #[inline]
-    fn run_block(&mut self, index: u32) -> Ran {
+    fn run_blocks(&mut self, mut index: u32) -> (u32, Ran) {
         let core = &mut self.core;
-        let block = &self.code.blocks[index as usize];
-        core.gpr[BLOCK_RIP as usize] = core.rip;
-        if core.budget < i64::from(block.cost) {
-            return self.run_block_to_deadline(index);
-        }
-        core.budget -= i64::from(block.cost);
-        let ops = &block.ops[..];
-        core.count.instructions += ops.len() as u64;
-        for op in ops {
-            match (op.exec)(core, op) {
-                Ok(()) => {}
-                // A branch is the last instruction of its block.
-                Err(Leave::Branch) if core.rip & !0xfff == core.gpr[BLOCK_RIP as usize] & !0xfff => return Ran::Near,
-                Err(leave) => return step::leave(core, ops, op, leave),
+        loop {
+            let block = &self.code.blocks[index as usize];
+            core.gpr[BLOCK_RIP as usize] = core.rip;
+            if core.budget < i64::from(block.cost) {
+                return (index, self.run_block_to_deadline(index));
+            }
+            core.budget -= i64::from(block.cost);
+            core.count.instructions += block.ops.len() as u64;
+            let stop = chain::next(core, block.ops.iter());
+            // A branch is the last instruction of its block.
+            if stop != Stop::BRANCH {
+                if let Some((left, at)) = stop.leave() {
+                    return (index, step::leave(core, &block.ops, at, left));
+                }
+                core.rip = core.gpr[BLOCK_RIP as usize].wrapping_add(u64::from(block.len)) & core.mode.rip_mask;
+            }
+            if core.stall != 0 || core.events.attention {
+                return (index, Ran::Near);
+            }
+            let linear = core.rip_linear();
+            if linear & !0xfff != core.mmu.fetch_linear {
+                return (index, Ran::Near);
+            }
+            match block.successor((linear & 0xfff) as u16) {
+                Some(next) => index = next,
+                None => return (index, Ran::Near),
             }
         }
-        core.rip = core.gpr[BLOCK_RIP as usize].wrapping_add(u64::from(block.len)) & core.mode.rip_mask;
-        Ran::Near
     }
 }

@@ -61,6 +61,9 @@ fn decode(bytes: &[u8], size: CodeSize, most: usize) -> Option<Vec<Op>> {
         let mut op =
             known.then(|| lower::lower(&lowering)).flatten().unwrap_or_else(|| lowering.op_without_operands(undefined));
         let undefined = op.exec as usize == undefined as *const () as usize;
+        if !undefined {
+            op.chain = lower::chain::of(&lowering, &op);
+        }
         op.idx = ops.len() as u8;
         op.cost = cost::table::of(&insn);
         ops.push(op);

@@ -63,6 +63,20 @@ impl Block {
         let links = [Link::NONE; 2];
         Self { ops: ops.into_boxed_slice(), host, key, generation, len, cost, crossing, links, next_link: 0 }
     }
+
+    /// The block at `offset` of the page, if it has been executed after this one lately.
+    #[inline(always)]
+    #[must_use]
+    pub fn successor(&self, offset: u16) -> Option<u32> {
+        let [a, b] = &self.links;
+        if a.offset == offset {
+            Some(a.block)
+        } else if b.offset == offset {
+            Some(b.block)
+        } else {
+            None
+        }
+    }
 }
 
 const SLOTS: usize = 1 << 16;

@@ -132,7 +132,7 @@ pub(super) fn condition(l: &Lowering<'_>) -> u8 {
     (l.insn.condition_code() as u8).wrapping_sub(1) & 15
 }
 
-fn is_cmov(m: M) -> bool {
+pub(super) fn is_cmov(m: M) -> bool {
     use M::{
         Cmova, Cmovae, Cmovb, Cmovbe, Cmove, Cmovg, Cmovge, Cmovl, Cmovle, Cmovne, Cmovno, Cmovnp, Cmovns, Cmovo,
         Cmovp, Cmovs,
@@ -158,7 +158,7 @@ fn is_cmov(m: M) -> bool {
     )
 }
 
-fn is_set(m: M) -> bool {
+pub(super) fn is_set(m: M) -> bool {
     use M::{Seta, Setae, Setb, Setbe, Sete, Setg, Setge, Setl, Setle, Setne, Setno, Setnp, Setns, Seto, Setp, Sets};
     matches!(
         m,
