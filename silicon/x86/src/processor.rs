@@ -124,8 +124,30 @@ impl Processor {
         self.look_up(linear)
     }
 
+    /// The block at `linear`, in 64-bit mode, where the fetch look-up and the block cache both have it at hand.
+    #[inline(always)]
+    fn look_up_fast(&mut self, linear: u64) -> Option<u32> {
+        let mmu = &mut self.core.mmu;
+        let (host, generation) = mmu.fetch_hit(linear, self.core.mode.cpl)?;
+        let index = self.code.find_first(host | (linear & 0xfff), self.core.mode.key, generation)?;
+        mmu.fetch_page = host;
+        mmu.fetch_linear = linear & !0xfff;
+        Some(index)
+    }
+
     /// The block at `linear` through the fetch look-up and the block cache.
+    #[inline]
     fn look_up(&mut self, linear: u64) -> Result<u32, Leave> {
+        if self.core.mode.is_64()
+            && let Some(index) = self.look_up_fast(linear)
+        {
+            return Ok(index);
+        }
+        self.look_up_slow(linear)
+    }
+
+    #[inline(never)]
+    fn look_up_slow(&mut self, linear: u64) -> Result<u32, Leave> {
         self.core.check_fetch_limit()?;
         let page = self.core.fetch_translate(linear)?;
         let key = self.core.mode.key;
@@ -190,8 +212,8 @@ impl Processor {
     /// the way to the next is known. Gives the last block with what became of it.
     #[inline]
     fn run_blocks(&mut self, mut index: u32) -> (u32, Ran) {
-        let core = &mut self.core;
         loop {
+            let core = &mut self.core;
             let block = &self.code.blocks[index as usize];
             core.gpr[BLOCK_RIP as usize] = core.rip;
             if core.budget < i64::from(block.cost) {
@@ -211,10 +233,14 @@ impl Processor {
                 return (index, Ran::Near);
             }
             let linear = core.rip_linear();
-            if linear & !0xfff != core.mmu.fetch_linear {
-                return (index, Ran::Near);
-            }
-            match block.successor((linear & 0xfff) as u16) {
+            let next = if linear & !0xfff == core.mmu.fetch_linear {
+                block.successor((linear & 0xfff) as u16)
+            } else if core.mode.is_64() {
+                self.look_up_fast(linear)
+            } else {
+                None
+            };
+            match next {
                 Some(next) => index = next,
                 None => return (index, Ran::Near),
             }

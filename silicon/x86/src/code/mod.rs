@@ -120,6 +120,19 @@ impl CodeCache {
         self.find_overflow(tag, generation)
     }
 
+    /// The same, for a block that is found at the first place: one that lies in a page alone.
+    #[inline(always)]
+    #[must_use]
+    pub fn find_first(&self, host: u64, key: u8, generation: u32) -> Option<u32> {
+        let tag = Self::tag(host, key);
+        let (found, index) = self.slots[Self::slot(tag)];
+        if found != tag {
+            return None;
+        }
+        let block = &self.blocks[index as usize];
+        (block.generation == generation && block.crossing.is_none()).then_some(index)
+    }
+
     #[cold]
     fn find_overflow(&mut self, tag: u64, generation: u32) -> Option<u32> {
         let index = *self.overflow.get(&tag)?;

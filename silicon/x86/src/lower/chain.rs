@@ -1,12 +1,12 @@
 //! The chained form of an instruction ([`crate::exec::chain`]), by mnemonic and operands.
 
-use iced_x86::{Code, Mnemonic as M, OpKind};
+use iced_x86::{Code, Instruction, Mnemonic as M, OpKind};
 
-use super::mov::{condition, is_cmov, is_set};
+use super::mov::{condition, condition_of, is_cmov, is_set};
 use crate::exec::alu::{Alu, Unary};
 use crate::exec::branch::Near64;
-use crate::exec::chain::{Address, Based, FastMem, Indexed, once, set_mem, stack, to_mem};
-use crate::exec::operand::{Imm, RegA, RegB};
+use crate::exec::chain::{Address, Based, FastMem, Indexed, compare_and_branch, once, set_mem, stack, to_mem};
+use crate::exec::operand::{Imm, RegA, RegB, Source};
 use crate::exec::shift::{Cl, Shift};
 use crate::exec::{alu, branch, cache, mov, multiply, shift};
 use crate::op::{Chain, CodeSize, FLAT, Lowering, Op, ZERO};
@@ -117,6 +117,44 @@ fn addressed<A: Address>(l: &Lowering<'_>) -> Chain {
         m if is_set(m) => conditional!(chained, condition(l), mov::set_reg),
         m if is_cmov(m) => cmov::<A>(l, bits),
         _ => once,
+    }
+}
+
+/// The chained form of `op`, made of `l`, together with the instruction `branch` that follows it: a comparison and
+/// the Jcc that it is for. `None` for all other pairs.
+#[must_use]
+pub fn with_branch(l: &Lowering<'_>, op: &Op, branch: &Instruction) -> Option<Chain> {
+    if l.size != CodeSize::Bits64
+        || !branch.is_jcc_short_or_near()
+        || branch.op0_kind() != OpKind::NearBranch64
+        || op.scale_drop >> 2 != 0
+    {
+        return None;
+    }
+    let code = condition_of(branch);
+    match l.insn.mnemonic() {
+        M::Cmp if l.is_imm(1) && l.is_reg(0) => Some(pair::<alu::Sub, RegA, Imm>(l, code)),
+        M::Cmp if l.is_reg(1) && l.is_reg(0) => Some(pair::<alu::Sub, RegA, RegB>(l, code)),
+        M::Cmp if l.is_imm(1) && op.index == ZERO && op.seg & FLAT != 0 => {
+            Some(pair::<alu::Sub, FastMem<Based>, Imm>(l, code))
+        }
+        M::Test if l.is_imm(1) && l.is_reg(0) => Some(pair::<alu::And, RegA, Imm>(l, code)),
+        M::Test if l.is_reg(1) && l.is_reg(0) => Some(pair::<alu::And, RegA, RegB>(l, code)),
+        _ => None,
+    }
+}
+
+fn pair<O: Alu, A: Source, B: Source>(l: &Lowering<'_>, code: u8) -> Chain {
+    macro_rules! plain {
+        ($f:expr) => {
+            $f as Chain
+        };
+    }
+    match l.bits(0) {
+        8 => conditional!(plain, code, compare_and_branch, O, A, B, u8),
+        16 => conditional!(plain, code, compare_and_branch, O, A, B, u16),
+        32 => conditional!(plain, code, compare_and_branch, O, A, B, u32),
+        _ => conditional!(plain, code, compare_and_branch, O, A, B, u64),
     }
 }
 

@@ -1,4 +1,4 @@
-use iced_x86::{Code, Mnemonic as M};
+use iced_x86::{Code, Instruction, Mnemonic as M};
 
 use super::alu::operands;
 use crate::exec::operand::{Imm, Mem, RegA, RegB};
@@ -129,7 +129,11 @@ fn extend<E: Extension>(l: &Lowering<'_>) -> Exec {
 
 /// The condition code (0-15) of a conditional instruction.
 pub(super) fn condition(l: &Lowering<'_>) -> u8 {
-    (l.insn.condition_code() as u8).wrapping_sub(1) & 15
+    condition_of(l.insn)
+}
+
+pub(super) fn condition_of(insn: &Instruction) -> u8 {
+    (insn.condition_code() as u8).wrapping_sub(1) & 15
 }
 
 pub(super) fn is_cmov(m: M) -> bool {

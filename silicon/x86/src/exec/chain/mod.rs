@@ -19,6 +19,8 @@ use std::marker::PhantomData;
 
 use silicon_memory::Word;
 
+use super::alu::{self, Alu};
+use super::branch::{Near64, jcc};
 use super::operand::{Place, Source};
 use crate::op::{Done, FLAT, Op, Rest, Stop};
 use crate::{Core, Leave};
@@ -67,6 +69,24 @@ macro_rules! chained_branch {
         };
         chain
     }};
+}
+
+/// CMP or TEST, and the Jcc of 64-bit mode after it, which is the last op of the block. Each stays an op of its own
+/// wherever the block is not executed as a whole.
+pub fn compare_and_branch<const CODE: u8, O: Alu, A: Source, B: Source, T: Word>(
+    core: &mut Core,
+    op: &Op,
+    mut rest: Rest<'_>,
+) -> Stop {
+    if alu::compare::<O, A, B, T>(core, op).is_err() {
+        return once(core, op, rest);
+    }
+    let Some(branch) = rest.next() else { return Stop::END };
+    match jcc::<CODE, Near64>(core, branch) {
+        Ok(()) => Stop::END,
+        Err(Leave::Branch) => Stop::BRANCH,
+        Err(_) => once(core, branch, rest),
+    }
 }
 
 /// How the address of a memory operand is made, in 64-bit mode with 64-bit addresses.
