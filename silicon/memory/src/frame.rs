@@ -1,7 +1,52 @@
 use std::ptr::NonNull;
 
+mod access {
+    /// Stores in one piece, wherever the bytes are. A volatile store of a packed structure goes through memory of its
+    /// own, which costs each of the interpreter's stores a stack frame: an instruction of the host does not.
+    pub trait Store {
+        /// # Safety
+        /// `at` must be valid for a store of the whole word.
+        unsafe fn store(self, at: *mut u8);
+    }
+
+    macro_rules! store {
+        ($($t:ty, $class:ident, $instruction:literal;)*) => {$(
+            impl Store for $t {
+                #[inline(always)]
+                unsafe fn store(self, at: *mut u8) {
+                    #[cfg(all(target_arch = "x86_64", not(miri)))]
+                    // SAFETY: one store of the word's size to `at`, which the caller answers for.
+                    unsafe {
+                        std::arch::asm!($instruction, at = in(reg) at, value = in($class) self,
+                            options(nostack, preserves_flags));
+                    }
+                    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+                    // SAFETY: as above; the packed structure needs no alignment.
+                    unsafe {
+                        at.cast::<super::Unaligned<$t>>().write_volatile(super::Unaligned(self));
+                    }
+                }
+            }
+        )*};
+    }
+    store! {
+        u8, reg_byte, "mov byte ptr [{at}], {value}";
+        u16, reg, "mov word ptr [{at}], {value:x}";
+        u32, reg, "mov dword ptr [{at}], {value:e}";
+        u64, reg, "mov qword ptr [{at}], {value:r}";
+    }
+
+    impl Store for u128 {
+        #[inline(always)]
+        unsafe fn store(self, at: *mut u8) {
+            // SAFETY: the caller answers for `at`; the packed structure needs no alignment.
+            unsafe { at.cast::<super::Unaligned<u128>>().write_volatile(super::Unaligned(self)) }
+        }
+    }
+}
+
 /// An integer that the processor loads and stores in one piece.
-pub trait Word: Copy + Eq + 'static {
+pub trait Word: Copy + Eq + access::Store + 'static {
     /// Size in bytes.
     const BYTES: u64;
     /// The value zero-extended.
@@ -75,7 +120,7 @@ impl Frame {
     pub fn store<T: Word>(self, offset: u64, value: T) {
         let offset = Self::clamp::<T>(offset);
         // SAFETY: `clamp` keeps the access inside of the frame, which is mapped.
-        unsafe { self.0.as_ptr().add(offset).cast::<Unaligned<T>>().write_volatile(Unaligned(value)) }
+        unsafe { value.store(self.0.as_ptr().add(offset)) }
     }
 
     /// Copies bytes out of the frame; `out` must fit between `offset` and the end of the page.

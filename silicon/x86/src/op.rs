@@ -31,6 +31,37 @@ pub type Done = Result<(), Leave>;
 /// The code of an instruction.
 pub type Exec = fn(&mut Core, &Op) -> Done;
 
+/// The ops of a block that come after the running one.
+pub type Rest<'a> = std::slice::Iter<'a, Op>;
+
+/// The code of an instruction and of all that follow it in the block: [`crate::exec::chain`].
+pub type Chain = fn(&mut Core, &Op, Rest<'_>) -> Stop;
+
+/// Where a chain of ops stopped, and why: one machine word, so that it passes from the last op to the first untouched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop(u32);
+
+impl Stop {
+    /// The block's last op completed, and execution goes on behind it.
+    pub const END: Self = Self(u32::MAX);
+    /// The block's last op is a branch that was taken.
+    pub const BRANCH: Self = Self(Leave::Branch as u32);
+
+    /// The op at [`Op::idx`] `at` left the straight line.
+    #[inline(always)]
+    #[must_use]
+    pub fn new(leave: Leave, at: u8) -> Self {
+        Self(leave as u32 | u32::from(at) << 8)
+    }
+
+    /// Why and where; `None` for [`Stop::END`].
+    #[must_use]
+    pub fn leave(self) -> Option<(Leave, u8)> {
+        const ALL: [Leave; 6] = [Leave::Branch, Leave::End, Leave::Again, Leave::Fault, Leave::Exit, Leave::Refetch];
+        ALL.get((self.0 & 0xff) as usize).map(|&leave| (leave, (self.0 >> 8) as u8))
+    }
+}
+
 /// Register file slot that is always zero: base or index of an address that has none.
 pub const ZERO: u8 = 16;
 /// Register file slot that holds the RIP of the running block: base of RIP-relative addresses.
@@ -39,10 +70,14 @@ pub const BLOCK_RIP: u8 = 17;
 /// Bit of [`Op::seg`]: the segment has base 0 and no limit (64-bit mode: CS, DS, ES, SS).
 pub const FLAT: u8 = 0x80;
 
-/// A decoded instruction: its code and operands. 32 bytes.
+/// A decoded instruction: its code and operands. 40 bytes.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Op {
+    /// Executes the instruction and goes on with the next one. It does what `exec` does; the common instructions have
+    /// one of their own, which leaves all that is not simple to `exec`.
+    pub chain: Chain,
+    /// Executes the instruction.
     pub exec: Exec,
     /// Immediate (sign-extended to 64 bits), or branch target relative to the RIP of the block, or absolute offset.
     pub imm: u64,
@@ -150,6 +185,7 @@ impl Lowering<'_> {
     #[must_use]
     pub fn op_without_operands(&self, exec: Exec) -> Op {
         Op {
+            chain: crate::exec::chain::once,
             exec,
             imm: 0,
             disp: 0,

@@ -14,9 +14,10 @@ use silicon_memory::PhysicalMemory;
 
 use crate::code::{Block, CodeCache, Crossing, Link, MOST_INSTRUCTIONS, decode};
 use crate::core::Core;
+use crate::exec::chain;
 use crate::mem::FetchPage;
 use crate::model::Model;
-use crate::op::{BLOCK_RIP, Leave};
+use crate::op::{BLOCK_RIP, Leave, Stop};
 
 /// Why [`Processor::run`] came back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,10 +94,10 @@ impl Processor {
                     }
                 }
             };
-            match self.run_block(block) {
-                Ran::Near => previous = Some(block),
-                Ran::On => previous = None,
-                Ran::Exit => return Outcome::Exit,
+            match self.run_blocks(block) {
+                (last, Ran::Near) => previous = Some(last),
+                (_, Ran::On) => previous = None,
+                (_, Ran::Exit) => return Outcome::Exit,
             }
         }
     }
@@ -109,11 +110,8 @@ impl Processor {
         if linear & !0xfff == core.mmu.fetch_linear {
             let offset = (linear & 0xfff) as u16;
             if let Some(previous) = previous {
-                let links = &self.code.blocks[previous as usize].links;
-                for link in links {
-                    if link.offset == offset {
-                        return Ok(link.block);
-                    }
+                if let Some(next) = self.code.blocks[previous as usize].successor(offset) {
+                    return Ok(next);
                 }
                 let block = self.look_up(linear)?;
                 let from = &mut self.code.blocks[previous as usize];
@@ -126,8 +124,30 @@ impl Processor {
         self.look_up(linear)
     }
 
+    /// The block at `linear`, in 64-bit mode, where the fetch look-up and the block cache both have it at hand.
+    #[inline(always)]
+    fn look_up_fast(&mut self, linear: u64) -> Option<u32> {
+        let mmu = &mut self.core.mmu;
+        let (host, generation) = mmu.fetch_hit(linear, self.core.mode.cpl)?;
+        let index = self.code.find_first(host | (linear & 0xfff), self.core.mode.key, generation)?;
+        mmu.fetch_page = host;
+        mmu.fetch_linear = linear & !0xfff;
+        Some(index)
+    }
+
     /// The block at `linear` through the fetch look-up and the block cache.
+    #[inline]
     fn look_up(&mut self, linear: u64) -> Result<u32, Leave> {
+        if self.core.mode.is_64()
+            && let Some(index) = self.look_up_fast(linear)
+        {
+            return Ok(index);
+        }
+        self.look_up_slow(linear)
+    }
+
+    #[inline(never)]
+    fn look_up_slow(&mut self, linear: u64) -> Result<u32, Leave> {
         self.core.check_fetch_limit()?;
         let page = self.core.fetch_translate(linear)?;
         let key = self.core.mode.key;
@@ -188,27 +208,42 @@ impl Processor {
         Ok(self.code.insert(block))
     }
 
-    /// Executes a block.
+    /// Executes a block, and the blocks that follow it for as long as nothing has to be looked at in between and
+    /// the way to the next is known. Gives the last block with what became of it.
     #[inline]
-    fn run_block(&mut self, index: u32) -> Ran {
-        let core = &mut self.core;
-        let block = &self.code.blocks[index as usize];
-        core.gpr[BLOCK_RIP as usize] = core.rip;
-        if core.budget < i64::from(block.cost) {
-            return self.run_block_to_deadline(index);
-        }
-        core.budget -= i64::from(block.cost);
-        let ops = &block.ops[..];
-        core.count.instructions += ops.len() as u64;
-        for op in ops {
-            match (op.exec)(core, op) {
-                Ok(()) => {}
-                // A branch is the last instruction of its block.
-                Err(Leave::Branch) if core.rip & !0xfff == core.gpr[BLOCK_RIP as usize] & !0xfff => return Ran::Near,
-                Err(leave) => return step::leave(core, ops, op, leave),
+    fn run_blocks(&mut self, mut index: u32) -> (u32, Ran) {
+        loop {
+            let core = &mut self.core;
+            let block = &self.code.blocks[index as usize];
+            core.gpr[BLOCK_RIP as usize] = core.rip;
+            if core.budget < i64::from(block.cost) {
+                return (index, self.run_block_to_deadline(index));
+            }
+            core.budget -= i64::from(block.cost);
+            core.count.instructions += block.ops.len() as u64;
+            let stop = chain::next(core, block.ops.iter());
+            // A branch is the last instruction of its block.
+            if stop != Stop::BRANCH {
+                if let Some((left, at)) = stop.leave() {
+                    return (index, step::leave(core, &block.ops, at, left));
+                }
+                core.rip = core.gpr[BLOCK_RIP as usize].wrapping_add(u64::from(block.len)) & core.mode.rip_mask;
+            }
+            if core.stall != 0 || core.events.attention {
+                return (index, Ran::Near);
+            }
+            let linear = core.rip_linear();
+            let next = if linear & !0xfff == core.mmu.fetch_linear {
+                block.successor((linear & 0xfff) as u16)
+            } else if core.mode.is_64() {
+                self.look_up_fast(linear)
+            } else {
+                None
+            };
+            match next {
+                Some(next) => index = next,
+                None => return (index, Ran::Near),
             }
         }
-        core.rip = core.gpr[BLOCK_RIP as usize].wrapping_add(u64::from(block.len)) & core.mode.rip_mask;
-        Ran::Near
     }
 }

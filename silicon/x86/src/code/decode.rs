@@ -43,8 +43,9 @@ pub fn decode_one(bytes: &[u8], size: CodeSize, model: &Model) -> Vec<Op> {
 /// `None` when the first instruction needs more bytes than there are.
 fn decode(bytes: &[u8], size: CodeSize, most: usize, model: &Model) -> Option<Vec<Op>> {
     let mut decoder = Decoder::with_ip(size.bits(), bytes, 0, DecoderOptions::NONE);
-    let mut ops = Vec::with_capacity(8);
+    let mut ops: Vec<Op> = Vec::with_capacity(8);
     let mut insn = Instruction::default();
+    let mut previous = Instruction::default();
     while ops.len() < most && decoder.can_decode() {
         let off = decoder.position();
         decoder.decode_out(&mut insn);
@@ -62,12 +63,20 @@ fn decode(bytes: &[u8], size: CodeSize, most: usize, model: &Model) -> Option<Ve
         let mut op =
             known.then(|| lower::lower(&lowering)).flatten().unwrap_or_else(|| lowering.op_without_operands(undefined));
         let undefined = op.exec as usize == undefined as *const () as usize;
+        if !undefined {
+            op.chain = lower::chain::of(&lowering, &op);
+            if let Some(last) = ops.last_mut() {
+                let before = Lowering { insn: &previous, bytes: &[], size, off: last.off };
+                last.chain = lower::chain::with_branch(&before, last, &insn).unwrap_or(last.chain);
+            }
+        }
         op.idx = ops.len() as u8;
         op.cost = cost::table::of(&insn);
         ops.push(op);
         if undefined || insn.flow_control() != FlowControl::Next || lower::ends_block(&insn) {
             break;
         }
+        std::mem::swap(&mut insn, &mut previous);
     }
     Some(ops)
 }

@@ -63,6 +63,20 @@ impl Block {
         let links = [Link::NONE; 2];
         Self { ops: ops.into_boxed_slice(), host, key, generation, len, cost, crossing, links, next_link: 0 }
     }
+
+    /// The block at `offset` of the page, if it has been executed after this one lately.
+    #[inline(always)]
+    #[must_use]
+    pub fn successor(&self, offset: u16) -> Option<u32> {
+        let [a, b] = &self.links;
+        if a.offset == offset {
+            Some(a.block)
+        } else if b.offset == offset {
+            Some(b.block)
+        } else {
+            None
+        }
+    }
 }
 
 const SLOTS: usize = 1 << 16;
@@ -104,6 +118,19 @@ impl CodeCache {
             return (self.blocks[index as usize].generation == generation).then_some(index);
         }
         self.find_overflow(tag, generation)
+    }
+
+    /// The same, for a block that is found at the first place: one that lies in a page alone.
+    #[inline(always)]
+    #[must_use]
+    pub fn find_first(&self, host: u64, key: u8, generation: u32) -> Option<u32> {
+        let tag = Self::tag(host, key);
+        let (found, index) = self.slots[Self::slot(tag)];
+        if found != tag {
+            return None;
+        }
+        let block = &self.blocks[index as usize];
+        (block.generation == generation && block.crossing.is_none()).then_some(index)
     }
 
     #[cold]

@@ -85,12 +85,14 @@ impl Alu for Xor {
 }
 
 /// `place = place O source`.
+#[inline(always)]
 pub fn binary<O: Alu, P: Place, S: Source, T: Word>(core: &mut Core, op: &Op) -> Done {
     let b = S::read::<T>(core, op)?.to_u64();
     P::update::<T>(core, op, |core, a| T::from_u64(O::apply::<T>(&mut core.flags, a.to_u64(), b)))
 }
 
 /// `A O B` for the flags: CMP and TEST.
+#[inline(always)]
 pub fn compare<O: Alu, A: Source, B: Source, T: Word>(core: &mut Core, op: &Op) -> Done {
     let a = A::read::<T>(core, op)?.to_u64();
     let b = B::read::<T>(core, op)?.to_u64();
@@ -143,6 +145,7 @@ impl Unary for Not {
 }
 
 /// `place = O place`.
+#[inline(always)]
 pub fn unary<O: Unary, P: Place, T: Word>(core: &mut Core, op: &Op) -> Done {
     P::update::<T>(core, op, |core, a| T::from_u64(O::apply::<T>(&mut core.flags, a.to_u64())))
 }

@@ -68,6 +68,7 @@ fn go(core: &mut Core, target: u64) -> Done {
 }
 
 /// Jcc.
+#[inline(always)]
 pub fn jcc<const CODE: u8, W: Width>(core: &mut Core, op: &Op) -> Done {
     if !core.flags.condition::<CODE>() {
         return Ok(());
@@ -77,12 +78,14 @@ pub fn jcc<const CODE: u8, W: Width>(core: &mut Core, op: &Op) -> Done {
 }
 
 /// JMP to a relative target.
+#[inline(always)]
 pub fn jmp<W: Width>(core: &mut Core, op: &Op) -> Done {
     let target = relative::<W>(core, op)?;
     go(core, target)
 }
 
 /// JMP through a register or memory.
+#[inline(always)]
 pub fn jmp_indirect<S: Source, W: Width>(core: &mut Core, op: &Op) -> Done {
     let target = S::read::<W::Address>(core, op)?.to_u64();
     let target = W::target(core, target)?;

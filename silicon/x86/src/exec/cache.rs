@@ -4,6 +4,7 @@ use crate::Core;
 use crate::op::{Done, Op};
 
 /// NOP, hints and fences.
+#[inline(always)]
 pub fn nop(_: &mut Core, _: &Op) -> Done {
     Ok(())
 }

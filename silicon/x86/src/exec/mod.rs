@@ -4,6 +4,7 @@ pub mod alu;
 pub mod bit;
 pub mod branch;
 pub mod cache;
+pub mod chain;
 pub mod decimal;
 pub mod far;
 pub mod flag;

@@ -7,6 +7,7 @@ use crate::Core;
 use crate::op::{Done, Op};
 
 /// MOV register, source.
+#[inline(always)]
 pub fn to_reg<S: Source, T: Word>(core: &mut Core, op: &Op) -> Done {
     let value = S::read::<T>(core, op)?;
     core.set(op.a, value);
@@ -48,6 +49,7 @@ pub fn selector_to_mem(core: &mut Core, op: &Op) -> Done {
 }
 
 /// MOVZX from `F` to `T`.
+#[inline(always)]
 pub fn zero_extend<S: Source, F: Word, T: Word>(core: &mut Core, op: &Op) -> Done {
     let value = S::read::<F>(core, op)?;
     core.set(op.a, T::from_u64(value.to_u64()));
@@ -55,6 +57,7 @@ pub fn zero_extend<S: Source, F: Word, T: Word>(core: &mut Core, op: &Op) -> Don
 }
 
 /// MOVSX and MOVSXD from `F` to `T`.
+#[inline(always)]
 pub fn sign_extend<S: Source, F: Word, T: Word>(core: &mut Core, op: &Op) -> Done {
     let value = S::read::<F>(core, op)?;
     core.set(op.a, T::from_u64(signed(value) as u64));
@@ -62,6 +65,7 @@ pub fn sign_extend<S: Source, F: Word, T: Word>(core: &mut Core, op: &Op) -> Don
 }
 
 /// CBW, CWDE, CDQE: the accumulator from `F` to `T`.
+#[inline(always)]
 pub fn extend_accumulator<F: Word, T: Word>(core: &mut Core, _: &Op) -> Done {
     let value = signed(core.get::<F>(0));
     core.set(0, T::from_u64(value as u64));
@@ -69,6 +73,7 @@ pub fn extend_accumulator<F: Word, T: Word>(core: &mut Core, _: &Op) -> Done {
 }
 
 /// CWD, CDQ, CQO: the accumulator's sign to the data register.
+#[inline(always)]
 pub fn spread_sign<T: Word>(core: &mut Core, _: &Op) -> Done {
     let sign = signed(core.get::<T>(0)) >> 63;
     core.set(2, T::from_u64(sign as u64));
@@ -76,6 +81,7 @@ pub fn spread_sign<T: Word>(core: &mut Core, _: &Op) -> Done {
 }
 
 /// LEA.
+#[inline(always)]
 pub fn lea<T: Word>(core: &mut Core, op: &Op) -> Done {
     let address = core.address(op);
     core.set(op.a, T::from_u64(address));
@@ -95,6 +101,7 @@ pub fn xchg<P: Place, T: Word>(core: &mut Core, op: &Op) -> Done {
 }
 
 /// CMOVcc: the source is read, and 32 bits are zero-extended, whatever the condition.
+#[inline(always)]
 pub fn cmov<const CODE: u8, S: Source, T: Word>(core: &mut Core, op: &Op) -> Done {
     let source = S::read::<T>(core, op)?;
     let value = if core.flags.condition::<CODE>() { source } else { core.get(op.a) };
@@ -103,6 +110,7 @@ pub fn cmov<const CODE: u8, S: Source, T: Word>(core: &mut Core, op: &Op) -> Don
 }
 
 /// SETcc register.
+#[inline(always)]
 pub fn set_reg<const CODE: u8>(core: &mut Core, op: &Op) -> Done {
     let value = u8::from(core.flags.condition::<CODE>());
     core.set(op.a, value);
@@ -120,6 +128,7 @@ fn swapped<T: Word>(value: T) -> T {
 }
 
 /// BSWAP of 32 or 64 bits.
+#[inline(always)]
 pub fn bswap<T: Word>(core: &mut Core, op: &Op) -> Done {
     RegA::update::<T>(core, op, |_, value| swapped(value))
 }

@@ -35,6 +35,7 @@ fn pair<T: Word>(core: &Core) -> u128 {
 }
 
 /// MUL.
+#[inline(always)]
 pub fn mul<S: Source, T: Word>(core: &mut Core, op: &Op) -> Done {
     let b = S::read::<T>(core, op)?.to_u64();
     let product = u128::from(core.get::<T>(RAX).to_u64()) * u128::from(b);
@@ -63,6 +64,7 @@ pub fn imul<S: Source, T: Word>(core: &mut Core, op: &Op) -> Done {
 }
 
 /// IMUL register, source.
+#[inline(always)]
 pub fn imul_to_reg<S: Source, T: Word>(core: &mut Core, op: &Op) -> Done {
     let b = S::read::<T>(core, op)?;
     let a = core.get::<T>(op.a);
@@ -72,6 +74,7 @@ pub fn imul_to_reg<S: Source, T: Word>(core: &mut Core, op: &Op) -> Done {
 }
 
 /// IMUL register, source, immediate.
+#[inline(always)]
 pub fn imul_by_imm<S: Source, T: Word>(core: &mut Core, op: &Op) -> Done {
     let a = S::read::<T>(core, op)?;
     let product = signed_product(core, a, T::from_u64(op.imm));

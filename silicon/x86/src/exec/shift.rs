@@ -137,6 +137,7 @@ fn count_mask<T: Word>() -> u32 {
 }
 
 /// `place = place O count`.
+#[inline(always)]
 pub fn shift<O: Shift, P: Place, C: Source, T: Word>(core: &mut Core, op: &Op) -> Done {
     let count = u32::from(C::read::<u8>(core, op)?) & count_mask::<T>();
     P::update::<T>(core, op, |core, a| {

@@ -3,6 +3,7 @@
 pub mod alu;
 pub mod bit;
 pub mod branch;
+pub mod chain;
 pub mod far;
 pub mod flag;
 pub mod gate;

@@ -1,4 +1,4 @@
-use iced_x86::{Code, Mnemonic as M};
+use iced_x86::{Code, Instruction, Mnemonic as M};
 
 use super::alu::operands;
 use crate::exec::operand::{Imm, Mem, RegA, RegB};
@@ -129,10 +129,14 @@ fn extend<E: Extension>(l: &Lowering<'_>) -> Exec {
 
 /// The condition code (0-15) of a conditional instruction.
 pub(super) fn condition(l: &Lowering<'_>) -> u8 {
-    (l.insn.condition_code() as u8).wrapping_sub(1) & 15
+    condition_of(l.insn)
 }
 
-fn is_cmov(m: M) -> bool {
+pub(super) fn condition_of(insn: &Instruction) -> u8 {
+    (insn.condition_code() as u8).wrapping_sub(1) & 15
+}
+
+pub(super) fn is_cmov(m: M) -> bool {
     use M::{
         Cmova, Cmovae, Cmovb, Cmovbe, Cmove, Cmovg, Cmovge, Cmovl, Cmovle, Cmovne, Cmovno, Cmovnp, Cmovns, Cmovo,
         Cmovp, Cmovs,
@@ -158,7 +162,7 @@ fn is_cmov(m: M) -> bool {
     )
 }
 
-fn is_set(m: M) -> bool {
+pub(super) fn is_set(m: M) -> bool {
     use M::{Seta, Setae, Setb, Setbe, Sete, Setg, Setge, Setl, Setle, Setne, Setno, Setnp, Setns, Seto, Setp, Sets};
     matches!(
         m,

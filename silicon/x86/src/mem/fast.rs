@@ -42,3 +42,17 @@ impl FetchEntry {
         Self { tag: EMPTY_TAG, frame: Frame::unused(), host: u64::MAX, state: None, user: false, supervisor: false }
     }
 }
+
+impl super::Mmu {
+    /// Host-physical address of the page that holds `linear`, and the generation of its code, when a fetch at `cpl`
+    /// needs no model code.
+    #[inline(always)]
+    #[must_use]
+    pub fn fetch_hit(&self, linear: u64, cpl: u8) -> Option<(u64, u32)> {
+        let entry = &self.fetch[(linear >> 12) as usize & (FETCH_ENTRIES - 1)];
+        let tag = (linear & !0xfff) | self.key[(linear >> 63) as usize];
+        let allowed = if cpl == 3 { entry.user } else { entry.supervisor };
+        let state = entry.state?;
+        (entry.tag == tag && allowed).then(|| (entry.host, state.generation()))
+    }
+}

@@ -6,20 +6,11 @@ use crate::core::Core;
 use crate::op::{BLOCK_RIP, Leave, Op};
 use x86_defs::vmx::controls::primary;
 
-/// Accounts for what of `ops` did not complete, and does what `leave` of `op` asks for.
-#[inline]
-pub(super) fn leave(core: &mut Core, ops: &[Op], op: &Op, leave: Leave) -> Ran {
-    let at = op.idx as usize;
-    if leave == Leave::Branch && at + 1 == ops.len() {
-        return Ran::On;
-    }
-    leave_slow(core, ops, op, leave)
-}
-
+/// Accounts for what of `ops` did not complete, and does what `leave` of the op at index `at` asks for.
 #[inline(never)]
-fn leave_slow(core: &mut Core, ops: &[Op], op: &Op, leave: Leave) -> Ran {
-    let at = op.idx as usize;
-    let completed = if matches!(leave, Leave::Branch | Leave::End) { at + 1 } else { at };
+pub(super) fn leave(core: &mut Core, ops: &[Op], at: u8, leave: Leave) -> Ran {
+    let op = &ops[usize::from(at)];
+    let completed = usize::from(at) + usize::from(matches!(leave, Leave::Branch | Leave::End));
     let rest = &ops[completed..];
     core.count.instructions -= rest.len() as u64;
     core.budget += rest.iter().map(|op| i64::from(op.cost)).sum::<i64>();
@@ -81,7 +72,7 @@ impl Processor {
             core.budget -= i64::from(op.cost);
             core.count.instructions += 1;
             if let Err(left) = (op.exec)(core, op) {
-                return leave(core, &block.ops[..=op.idx as usize], op, left);
+                return leave(core, &block.ops[..=op.idx as usize], op.idx, left);
             }
         }
         core.rip = core.gpr[BLOCK_RIP as usize].wrapping_add(u64::from(block.len)) & core.mode.rip_mask;
@@ -147,7 +138,7 @@ impl Core {
                     // The instruction has not happened yet: it is still in its shadow.
                     (self.events.sti_shadow, self.events.mov_ss_shadow) = shadows;
                 }
-                leave(self, std::slice::from_ref(op), op, left)
+                leave(self, std::slice::from_ref(op), 0, left)
             }
         };
         let completed = matches!(done, Ok(()) | Err(Leave::Branch | Leave::End));
