@@ -66,7 +66,7 @@ fn decode(bytes: &[u8], size: CodeSize, most: usize, model: &Model) -> Option<Ve
         if !undefined {
             op.chain = lower::chain::of(&lowering, &op);
             if let Some(last) = ops.last_mut() {
-                let before = Lowering { insn: &previous, bytes: &[], size, off: last.off };
+                let before = Lowering { insn: &previous, bytes: &[], size, off: last.off, model };
                 last.chain = lower::chain::with_branch(&before, last, &insn).unwrap_or(last.chain);
             }
         }

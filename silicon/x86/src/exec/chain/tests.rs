@@ -5,6 +5,7 @@ use crate::Core;
 use crate::code::decode_one;
 use crate::core::test;
 use crate::exec::trial::{self, CODE, DATA, Numbers};
+use crate::model::Model;
 use crate::op::{CodeSize, Op};
 
 /// First opcode bytes: everything that has a chained form, and its neighbours.
@@ -104,7 +105,7 @@ fn a_chained_form_does_what_the_complete_form_does() {
     let mut own = 0;
     for i in 0..60_000 {
         let bytes = instruction(&mut numbers);
-        let op: Op = decode_one(&bytes, CodeSize::Bits64)[0];
+        let op: Op = decode_one(&bytes, CodeSize::Bits64, &Model::default())[0];
         own += u32::from(op.chain as usize != once as *const () as usize);
         if i % 16 == 0 {
             randomise([&mut one, &mut other], numbers.next());
@@ -126,7 +127,7 @@ fn a_chain_stops_at_the_op_that_fails() {
     let mut core = trial::core();
     let mut ops: Vec<Op> = [[0x48, 0xff, 0xc0].as_slice(), &[0x48, 0x8b, 0x03], &[0x48, 0xff, 0xc0]]
         .iter()
-        .map(|bytes| decode_one(bytes, CodeSize::Bits64)[0])
+        .map(|bytes| decode_one(bytes, CodeSize::Bits64, &Model::default())[0])
         .collect();
     for (i, op) in ops.iter_mut().enumerate() {
         op.idx = i as u8;
