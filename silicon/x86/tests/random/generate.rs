@@ -149,8 +149,8 @@ impl Generator<'_> {
             data_after: [0; DATA_BYTES],
         };
         slot.code[..code.len()].copy_from_slice(code);
-        for chunk in slot.data.chunks_mut(16) {
-            chunk.copy_from_slice(&self.random.vector().to_le_bytes());
+        for chunk in slot.data.chunks_mut(8) {
+            chunk.copy_from_slice(&self.random.next().to_le_bytes());
         }
         let mut decoder = Decoder::with_ip(64, code, START, DecoderOptions::NONE);
         while decoder.can_decode() {
@@ -272,6 +272,12 @@ impl Generator<'_> {
             return;
         }
         let Some(now) = address_of(insn, operand, &slot.before) else { return };
+        if self.chance(75) {
+            // Numbers that are special in some format.
+            let value = self.random.vector();
+            put(slot, target, value as u64);
+            put(slot, target.wrapping_add(8), (value >> 64) as u64);
+        }
         let base = base.full_register();
         if base != index.full_register() {
             let register = &mut slot.before.gpr[base.number()];

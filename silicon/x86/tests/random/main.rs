@@ -35,7 +35,7 @@ use report::Report;
 use silicon_x86::model::Model;
 
 /// Cases where the environment does not say.
-const CASES: usize = 120_000;
+const CASES: usize = 100_000;
 
 fn number(variable: &str, default: usize) -> usize {
     std::env::var(variable).map_or(default, |text| {

@@ -97,6 +97,9 @@ impl Report {
             slot.before.fsw(),
             slot.before.ftw(),
         );
+        if !self.failures.contains_key(&format!("{last:?}")) {
+            eprintln!("{text}");
+        }
         let entry = self.failures.entry(format!("{last:?}")).or_insert((0, text.clone()));
         entry.0 += 1;
         // The shortest is the easiest to look at.
