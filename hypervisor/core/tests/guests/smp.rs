@@ -309,7 +309,7 @@ fn pausing_lets_the_other_processor_go_on() {
             emit!(c; set_label(&mut spin); pause(); cmp(dword_ptr(HEAP), 0); je(spin));
             c.end();
             c.start(1);
-            emit!(c; mov(ecx, 500_000u32));
+            emit!(c; mov(ecx, 200_000u32));
             let again = c.here();
             emit!(c; dec(ecx); jnz(again); mov(dword_ptr(HEAP), 1));
             let forever = c.here();
