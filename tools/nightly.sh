@@ -15,6 +15,10 @@ cargo deny check bans licenses sources
 echo "nightly: property tests, 20000 cases each, and ignored tests"
 PROPTEST_CASES=${PROPTEST_CASES:-20000} cargo test -q --profile fast --workspace -- --include-ignored
 
+echo "nightly: random instructions against this processor, two million cases of a seed that changes daily"
+GLASSVISOR_CASES=${GLASSVISOR_CASES:-2000000} GLASSVISOR_SEED=$(date +%Y%m%d) \
+    cargo test -q --profile fast -p silicon-x86 --test random -- --nocapture
+
 echo "nightly: the guest's self-check under QEMU TCG (4 processors)"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

@@ -18,3 +18,21 @@ pub struct VmConfig {
     /// CPU model string as given by the user: `MODEL[,+feature,-feature]`.
     pub cpu: String,
 }
+
+/// How long vCPUs run at a time in virtual time. Guests must not be able to tell, but by races of their own: tests try
+/// extremes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slices {
+    /// How far a vCPU may run ahead of the others, in cycles.
+    pub quantum_cycles: u64,
+    /// The longest slice of a vCPU that has no company, in cycles.
+    pub longest_cycles: u64,
+}
+
+impl Default for Slices {
+    /// 20 us, and 120 us: a kick is seen soon also when the guest does what takes the host long and the guest little, such
+    /// as one exception after another.
+    fn default() -> Self {
+        Self { quantum_cycles: 42_000, longest_cycles: 250_000 }
+    }
+}

@@ -21,7 +21,7 @@ pub mod cpu_models {
     pub use silicon_x86::model::{DEFAULT, FEATURES, Feature, Model, NAMES};
 }
 
-pub use config::{TimeMode, VmConfig};
+pub use config::{Slices, TimeMode, VmConfig};
 pub use cpuid::CpuidResult;
 pub use error::{Error, MOST_VCPUS};
 pub use host::Kicker;

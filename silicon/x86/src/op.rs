@@ -196,7 +196,12 @@ impl Lowering<'_> {
             i.memory_displacement64()
         };
         op.disp = displacement as i32;
-        let segment = i.memory_segment();
+        // 64-bit mode ignores prefixes for ES, CS, SS and DS: the base decides whether a fault is #SS or #GP.
+        let segment = match i.memory_segment() {
+            s if self.size != CodeSize::Bits64 || matches!(s, Register::FS | Register::GS) => s,
+            _ if matches!(base, Register::RSP | Register::ESP | Register::RBP | Register::EBP) => Register::SS,
+            _ => Register::DS,
+        };
         let index = segment.number() as u8;
         let flat = self.size == CodeSize::Bits64 && !matches!(segment, Register::FS | Register::GS);
         op.seg = index | if flat { FLAT } else { 0 };

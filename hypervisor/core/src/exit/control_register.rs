@@ -9,6 +9,7 @@ use x86_defs::vmx::Field;
 use super::{Next, Shared};
 use crate::memory::GuestMemory;
 use crate::vcpu::Vcpu;
+use crate::vcpu::inject::{dr6, dr7};
 
 const PDPTES: [Field; 4] = [Field::GuestPdpte0, Field::GuestPdpte1, Field::GuestPdpte2, Field::GuestPdpte3];
 
@@ -137,13 +138,26 @@ impl Vcpu {
         }
     }
 
-    /// Debug registers are always the guest's.
+    /// Debug registers are always the guest's. The exit comes before the processor's own checks of privilege, CR4.DE and
+    /// DR7.GD ("Instructions That Cause VM Exits Conditionally").
     pub(super) fn debug_register_exit(&mut self) -> Next {
         let q = self.processor.core.vmx.exit.qualification;
         let register = (q & 7) as usize;
         let slot = (q >> 8 & 15) as usize;
         let core = &mut self.processor.core;
-        // DR4 and DR5 are DR6 and DR7 (CR4.DE is checked by the processor).
+        if core.cpl() != 0 {
+            self.queue_gp();
+            return Next::Resume;
+        }
+        if matches!(register, 4 | 5) && core.cr4 & cr4::DE != 0 {
+            self.queue_ud();
+            return Next::Resume;
+        }
+        if core.dr[7] & dr7::GD != 0 {
+            self.queue_db(dr6::BD);
+            return Next::Resume;
+        }
+        // DR4 and DR5 are DR6 and DR7.
         let register = if matches!(register, 4 | 5) { register + 2 } else { register };
         if q & 1 << 4 != 0 {
             core.gpr[slot] = core.dr[register];

@@ -3,6 +3,7 @@
 use irqchip::Claim;
 use silicon_x86::mem::DeviceAccess;
 use silicon_x86::processor::Emulated;
+use x86_defs::vmx::ExitReason;
 
 use super::{Next, Shared, UserExit};
 use crate::memory::Mapped;
@@ -50,6 +51,11 @@ impl Vcpu {
                 Emulated::Wants(access) => {
                     let mut data = [0_u8; 8];
                     let len = usize::from(access.bytes).min(8);
+                    // Memory that is not mapped yet, or that is read-only and read before it is written.
+                    if shared.memory.read(access.guest_physical, &mut data[..len]).is_ok() {
+                        self.device_reads.push(DeviceAccess { value: u64::from_le_bytes(data), ..access });
+                        continue;
+                    }
                     let now = self.now(&shared.clock);
                     let claim = shared.irqchip.mmio_read(self.index, access.guest_physical, &mut data[..len], now);
                     if claim == Claim::Foreign {
@@ -64,19 +70,21 @@ impl Vcpu {
                     return Next::Resume;
                 }
                 Emulated::Exit => {
-                    // Another part of the instruction touches memory that is not mapped yet.
-                    self.emulating = false;
+                    // The code or the page tables are in memory that is not mapped yet. What devices have given stays.
                     let info = self.processor.core.vmx.exit;
                     let write = info.qualification & 2 != 0;
                     let Shared { memory, ept, pool, .. } = shared;
-                    return match ept.map(&memory.machine, pool, &memory.slots, info.guest_physical, write) {
-                        Mapped::Memory => Next::Resume,
-                        Mapped::Device | Mapped::ReadOnly => self.fail(format!(
-                            "cannot emulate the access to guest-physical address {:#x} ({})",
-                            info.guest_physical,
-                            info.reason.map_or("no reason", |r| r.name())
-                        )),
-                    };
+                    if info.reason == Some(ExitReason::EptViolation)
+                        && ept.map(&memory.machine, pool, &memory.slots, info.guest_physical, write) == Mapped::Memory
+                    {
+                        continue;
+                    }
+                    self.emulating = false;
+                    return self.fail(format!(
+                        "cannot emulate the access to guest-physical address {:#x} ({})",
+                        info.guest_physical,
+                        info.reason.map_or("no reason", |r| r.name())
+                    ));
                 }
             }
         }
@@ -87,6 +95,11 @@ impl Vcpu {
         while let Some(access) = self.device_writes.pop_front() {
             let data = access.value.to_le_bytes();
             let len = usize::from(access.bytes).min(8);
+            if shared.memory.is_writable(access.guest_physical) {
+                // Cannot fail: an access does not cross a page.
+                let _ = shared.memory.write(access.guest_physical, &data[..len]);
+                continue;
+            }
             let now = self.now(&shared.clock);
             if shared.irqchip.mmio_write(self.index, access.guest_physical, &data[..len], now) == Claim::Foreign {
                 self.user_exit = Some(UserExit::MmioWrite { access, data });

@@ -110,6 +110,15 @@ impl Vcpu {
         let linear = self.processor.core.vmx.exit.guest_linear;
         let mut data = [0_u8; 8];
         if access.input {
+            // A device is read once only: what could go wrong with the store comes first.
+            match self.processor.core.check_store(linear, index::ES as u8, access.len as u64) {
+                Ok(()) => {}
+                Err(Leave::Fault) => {
+                    self.queue_processor_fault();
+                    return Next::Resume;
+                }
+                Err(_) => return self.ept_violation(shared),
+            }
             if !self.port_read(shared, access.port, &mut data[..access.len]) {
                 self.user_exit = Some(UserExit::IoIn { port: access.port, data, len: access.len });
                 return Next::User;

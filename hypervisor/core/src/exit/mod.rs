@@ -9,11 +9,13 @@ mod msr;
 
 use irqchip::Irqchip;
 use silicon_x86::mem::DeviceAccess;
+use x86_defs::rflags;
 use x86_defs::vmx::ExitReason;
 
 use crate::memory::{Ept, GuestMemory, Pool};
 use crate::pv::hypercall::Effect;
 use crate::time::VmClock;
+use crate::vcpu::inject::dr6;
 use crate::vcpu::{MpState, Vcpu};
 
 /// What of a VM its vCPUs share.
@@ -82,6 +84,10 @@ impl Vcpu {
             }
             ExitReason::Hlt => {
                 self.skip();
+                // A single-step trap ends it at once.
+                if self.exception.is_some() {
+                    return Next::Resume;
+                }
                 self.mp_state = MpState::Halted;
                 Next::Block
             }
@@ -164,6 +170,11 @@ impl Vcpu {
         core.events.sti_shadow = false;
         core.events.mov_ss_shadow = false;
         core.count.instructions += 1;
+        let flags = core.rflags_rest;
+        core.rflags_rest &= !rflags::RF;
+        if flags & rflags::TF != 0 {
+            self.queue_db(dr6::BS);
+        }
         Next::Resume
     }
 }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use silicon_memory::{HostPhysical, PhysicalMemory};
 
-use super::Slots;
+use super::{MemoryFlags, Slots};
 
 /// Guest-physical memory as the hypervisor reads and writes it.
 #[derive(Debug)]
@@ -55,6 +55,12 @@ impl GuestMemory {
             at = at.wrapping_add(len as u64);
         }
         Ok(())
+    }
+
+    /// Whether the guest may write there.
+    #[must_use]
+    pub fn is_writable(&self, guest: u64) -> bool {
+        self.slots.find(guest).is_some_and(|slot| slot.flags == MemoryFlags::ReadWrite)
     }
 
     fn page(&self, guest: u64) -> Result<(silicon_memory::Frame, &'static silicon_memory::PageState), NotMemory> {

@@ -7,10 +7,34 @@ use x86_defs::vmx::controls::{interruption, primary};
 
 use super::{QueuedException, Vcpu};
 
+/// Bits of DR6 ("Debug Status Register (DR6)").
+pub(crate) mod dr6 {
+    pub const BREAKPOINTS: u64 = 0xf;
+    /// An access to debug registers was detected.
+    pub const BD: u64 = 1 << 13;
+    /// Single step.
+    pub const BS: u64 = 1 << 14;
+}
+
+/// Bits of DR7 ("Debug Control Register (DR7)").
+pub(crate) mod dr7 {
+    /// General detect: accesses to debug registers are #DB.
+    pub const GD: u64 = 1 << 13;
+}
+
 impl Vcpu {
     /// Queues #GP(0) for the guest.
     pub(crate) fn queue_gp(&mut self) {
         self.exception = Some(QueuedException { vector: vector::GP, error_code: Some(0), address: 0 });
+    }
+
+    /// Queues #DB for the guest, with what it finds in DR6 and DR7: injection changes neither.
+    pub(crate) fn queue_db(&mut self, cause: u64) {
+        let core = &mut self.processor.core;
+        core.dr[6] = core.dr[6] & !dr6::BREAKPOINTS | cause;
+        let dr7 = core.dr[7] & !dr7::GD;
+        core.vmwrite(Field::GuestDr7, dr7);
+        self.exception = Some(QueuedException { vector: vector::DB, error_code: None, address: 0 });
     }
 
     /// Queues #UD for the guest.

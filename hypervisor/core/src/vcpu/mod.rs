@@ -60,8 +60,6 @@ pub struct Vcpu {
     pub device_writes: std::collections::VecDeque<DeviceAccess>,
     /// An instruction is being emulated and waits for a device load.
     pub emulating: bool,
-    /// The host timer stands for the local APIC timer: the preemption timer cannot.
-    pub host_timer: Option<u64>,
     pub(crate) launched: bool,
     pub(crate) window_requested: bool,
 }

@@ -92,7 +92,6 @@ impl Vcpu {
             device_reads: Vec::new(),
             device_writes: std::collections::VecDeque::new(),
             emulating: false,
-            host_timer: None,
             launched: false,
             window_requested: false,
         };

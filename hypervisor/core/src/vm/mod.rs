@@ -13,7 +13,7 @@ use silicon_memory::PhysicalMemory;
 use silicon_x86::core::{Clock, Random};
 use silicon_x86::model::Model;
 
-use crate::config::{TimeMode, VmConfig};
+use crate::config::{Slices, TimeMode, VmConfig};
 use crate::error::{Error, MOST_VCPUS};
 use crate::exit::{Shared, UserExit};
 use crate::memory::{Ept, GuestMemory, MemoryFlags, Pool, Slots};
@@ -60,6 +60,7 @@ pub struct Vm {
     /// Host TSC up to which the machine has been run.
     now_tsc: u64,
     trace: Option<Trace>,
+    slices: Slices,
 }
 
 impl std::fmt::Debug for Vm {
@@ -111,6 +112,7 @@ impl Vm {
             current: 0,
             now_tsc: 0,
             trace: None,
+            slices: Slices::default(),
         })
     }
 
@@ -226,6 +228,11 @@ impl Vm {
     /// Asks [`Vm::run`] to come back when VM time reaches `ns`.
     pub fn set_wakeup(&mut self, ns: Option<u64>) {
         self.wakeup_ns = ns;
+    }
+
+    /// Changes how long vCPUs run at a time.
+    pub fn set_slices(&mut self, slices: Slices) {
+        self.slices = slices;
     }
 
     /// Takes exits as they happen.

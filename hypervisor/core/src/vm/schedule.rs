@@ -21,11 +21,6 @@ use crate::time::ticks_to_ns;
 use crate::vcpu::MpState;
 use crate::vcpu::run::SliceEnd;
 
-/// How far a vCPU may run ahead of the others, in quarter cycles: 20 us at 2.1 GHz.
-const QUANTUM: u64 = 4 * 42_000;
-/// The longest slice of a vCPU that has no company, in quarter cycles, so that a kick is seen soon also when the guest does
-/// what takes the host long and the guest little, such as one exception after another.
-const LONGEST_SLICE: u64 = 4 * 250_000;
 /// The slice in real time, in quarter cycles.
 const REAL_SLICE: u64 = 4 * 250_000;
 /// Idle virtual time passes at once; this many idle jumps without an instruction in between count as progress anyway.
@@ -184,7 +179,7 @@ impl Vm {
     /// A vCPU that spins gives way: it goes on after the others have caught up with it.
     fn yield_from(&mut self, index: usize) {
         if self.vcpus.len() > 1 && matches!(self.clock, Clock::Virtual { .. }) {
-            let ahead = self.vcpus[index].processor.core.now_quarter_cycles() + QUANTUM / 8;
+            let ahead = self.vcpus[index].processor.core.now_quarter_cycles() + self.slices.quantum_cycles / 2;
             self.vcpus[index].processor.core.idle_until(ahead);
         }
     }
@@ -260,7 +255,8 @@ impl Vm {
             return self.vcpus[vcpu].processor.core.now_quarter_cycles() + REAL_SLICE;
         }
         let start = start_tsc.saturating_mul(4);
-        let mut end = start + LONGEST_SLICE;
+        let mut end = start + 4 * self.slices.longest_cycles;
+        let quantum = 4 * self.slices.quantum_cycles;
         for (i, other) in self.vcpus.iter().enumerate() {
             if i == vcpu {
                 continue;
@@ -271,11 +267,11 @@ impl Vm {
                     .core
                     .now_quarter_cycles()
                     .max(other.wake_tsc * 4 * u64::from(other.mp_state == MpState::Halted));
-                end = end.min(at + QUANTUM);
+                end = end.min(at + quantum);
             } else if other.mp_state == MpState::Halted
                 && let Some(tsc) = other.timer_host_tsc(&self.shared.irqchip, &self.shared.clock)
             {
-                end = end.min(tsc.saturating_mul(4) + QUANTUM);
+                end = end.min(tsc.saturating_mul(4) + quantum);
             }
             // It could be woken by this one at any time; then it starts at the waker's clock.
         }

@@ -163,6 +163,46 @@ impl Case {
         emit!(self; mov(eax, at); mov(iced_x86::code_asm::dword_ptr(rax), value as i32));
     }
 
+    /// Enables the local APIC in x2APIC mode; clobbers RAX, RCX and RDX.
+    pub fn x2apic(&mut self) {
+        self.read_msr(0x1b);
+        emit!(self; or(eax, 0xc00); wrmsr());
+        self.write_msr(0x80f, 0x1ff);
+    }
+
+    /// Enables the local APIC in xAPIC mode; clobbers RAX.
+    pub fn xapic(&mut self) {
+        self.store_device(0xfee0_00f0, 0x1ff);
+    }
+
+    /// Both 8259s masked; clobbers RAX.
+    pub fn mask_8259(&mut self) {
+        emit!(self; mov(al, 0xff); out(0x21, al); out(0xa1, al));
+    }
+
+    /// Halts until the counter at `at` has reached `count`; `handler`s count. Interrupts are off afterwards.
+    pub fn halt_until(&mut self, at: u64, count: i32) {
+        let (mut again, mut done) = (self.label(), self.label());
+        emit!(self; set_label(&mut again); cli(); cmp(qword_ptr(at), count); jae(done); sti(); hlt(); jmp(again));
+        emit!(self; set_label(&mut done); nop());
+    }
+
+    /// Spins with interrupts on until the counter at `at` has reached `count`.
+    pub fn spin_until(&mut self, at: u64, count: i32) {
+        let mut again = self.label();
+        emit!(self; sti(); set_label(&mut again); cmp(qword_ptr(at), count); jb(again); cli());
+    }
+
+    /// An interrupt handler that appends the TSC to the list at `at` (a count, then the values), and ends the
+    /// interrupt by x2APIC.
+    pub fn stamping_handler(&mut self, vector: u8, at: u64) {
+        self.handler(vector, |c| {
+            c.tsc();
+            emit!(c; mov(rcx, qword_ptr(at)); mov(qword_ptr(rcx * 8 + at + 8), rax); inc(qword_ptr(at)));
+            c.write_msr(0x80b, 0);
+        });
+    }
+
     /// Handlers for all exceptions: record, and resume at R15.
     fn exceptions(&mut self) -> CodeLabel {
         let unexpected = self.here();

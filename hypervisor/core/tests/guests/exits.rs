@@ -292,6 +292,41 @@ fn device_accesses_that_cross_a_page_touch_each_byte_once() {
 }
 
 #[test]
+fn device_accesses_of_sixteen_bytes_are_two_of_eight() {
+    let mut m = Machine::new(1, |c| {
+        emit!(c; mov(ebx, DEVICE as u32); movups(xmm0, xmmword_ptr(rbx)); movups(xmmword_ptr(RESULTS), xmm0));
+        emit!(c; movaps(xmmword_ptr(rbx + 0x20), xmm0));
+        // Twelve bytes on one page, four on the next.
+        emit!(c; movups(xmmword_ptr(rbx + 0xff4), xmm0));
+    });
+    m.finish_with(|a| {
+        let low = a.address as u8;
+        a.data.iter_mut().zip(0..).for_each(|(b, i)| *b = low + i);
+    });
+    assert_eq!(m.read::<16>(RESULTS), std::array::from_fn(|i| i as u8));
+    let log: Vec<_> = m.log.iter().map(|a| (a.address - DEVICE, a.data[0], a.data.len())).collect();
+    let expected = [(0, 0, 8), (8, 8, 8), (0x20, 0, 8), (0x28, 8, 8), (0xff4, 0, 8), (0xffc, 8, 4), (0x1000, 12, 4)];
+    assert_eq!(log, expected);
+}
+
+#[test]
+fn a_device_is_read_once_even_when_the_other_operand_is_memory_not_mapped_yet() {
+    let mut m = Machine::new(1, |c| {
+        emit!(c; mov(esi, DEVICE as u32); mov(edi, HEAP as u32); movsq());
+        emit!(c; mov(esi, 0x40_0000_u32); mov(edi, DEVICE as u32); movsq());
+        emit!(c; mov(rax, qword_ptr(HEAP)); mov(dx, 0x600_u32); mov(edi, 0x60_0000_u32); insd());
+        c.result(0, rax);
+    });
+    m.write(0x40_0000, &[1, 2, 3, 4, 5, 6, 7, 8]);
+    m.finish_with(|a| a.data.fill(9));
+    assert_eq!(m.result(0), 0x0909_0909_0909_0909);
+    assert_eq!(m.read::<5>(0x60_0000), [9, 9, 9, 9, 0]);
+    let log: Vec<_> = m.log.iter().map(|a| (a.direction, a.value())).collect();
+    let load = 0x0909_0909_0909_0909;
+    assert_eq!(log, [(Direction::Load, load), (Direction::Store, 0x0807_0605_0403_0201), (Direction::In, 0x0909_0909)]);
+}
+
+#[test]
 fn a_store_to_read_only_memory_goes_to_the_vmm_and_changes_nothing() {
     let rom = 0x100_0000_u64;
     let mut m = Machine::new(1, |c| {
@@ -409,7 +444,7 @@ fn efer_keeps_lma_and_refuses_to_leave_long_mode_under_paging() {
 }
 
 #[test]
-fn debug_registers_keep_their_fixed_bits_and_break_on_data() {
+fn debug_registers_keep_their_fixed_bits_and_break_before_instructions() {
     let m = finished(|c| {
         emit!(c; mov(rax, dr6));
         c.result(0, rax);
@@ -421,14 +456,17 @@ fn debug_registers_keep_their_fixed_bits_and_break_on_data() {
         c.result(2, rax);
         emit!(c; mov(rax, cr4); or(rax, 8); mov(cr4, rax));
         c.faulting(|c| emit!(c; mov(rax, dr4)));
-        // Break after a store of four bytes to HEAP.
-        emit!(c; mov(eax, HEAP as u32); mov(dr0, rax); mov(rax, 0xd_0402_u64); mov(dr7, rax));
-        c.faulting(|c| emit!(c; mov(dword_ptr(HEAP), 1)));
-        emit!(c; mov(rax, dr6));
+        // Break before an instruction.
+        let (mut there, mut after) = (c.label(), c.label());
+        emit!(c; lea(rax, ptr(there)); mov(dr0, rax); mov(rax, 0x402_u64); mov(dr7, rax); lea(r15, ptr(after)));
+        emit!(c; nop(); set_label(&mut there); mov(dword_ptr(HEAP), 1));
+        emit!(c; set_label(&mut after); mov(rax, dr6));
         c.result(3, rax);
+        emit!(c; mov(eax, dword_ptr(HEAP)));
+        c.result(4, rax);
         emit!(c; mov(rax, 0x400_u64); mov(dr7, rax); mov(dword_ptr(HEAP), 2));
     });
-    assert_eq!(m.results(), [0xffff_0ff0, 0x400, 0xffff_0ff0, 0xffff_0ff1]);
+    assert_eq!(m.results(), [0xffff_0ff0, 0x400, 0xffff_0ff0, 0xffff_0ff1, 0]);
     let vectors: Vec<_> = m.faults().iter().map(|f| f.vector).collect();
     assert_eq!(vectors, [13, 6, 1]);
 }

@@ -18,7 +18,7 @@ pub const FAULTS: u64 = 0x5000;
 const TSS: u64 = 0x1800;
 pub const PML4: u64 = 0x1_0000;
 /// Page tables of [`Machine::map`].
-const TABLES: u64 = 0x6_0000;
+pub const TABLES: u64 = 0x6_0000;
 const STACKS: u64 = 0x4_0000;
 pub const CODE: u64 = 0x10_0000;
 /// Free memory from here to [`MEMORY`].
@@ -181,7 +181,11 @@ impl Machine {
     /// A machine with `vcpus` processors in 64-bit mode that execute `body`; what `body` marks with
     /// [`Case::start`] is where the others start, the rest of them waits for a start-up request.
     pub fn new(vcpus: usize, body: impl FnOnce(&mut Case)) -> Self {
-        let mut vm = Vm::new(config()).expect("the default model exists");
+        Self::with(config(), vcpus, body)
+    }
+
+    pub fn with(config: VmConfig, vcpus: usize, body: impl FnOnce(&mut Case)) -> Self {
+        let mut vm = Vm::new(config).expect("the default model exists");
         let memory = Memory::new(MEMORY);
         #[expect(unsafe_code, reason = "guest memory is host memory")]
         // SAFETY: the memory is dropped after the VM.
@@ -213,7 +217,7 @@ impl Machine {
             self.write_u64(IDT + 16 * u64::from(vector), low);
         }
         // 4 GiB one to one, in pages of 2 MiB.
-        self.write_u64(PML4, (PML4 + 0x1000) | 3);
+        self.write_u64(PML4, (PML4 + 0x1000) | 7);
         for gib in 0..4 {
             self.write_u64(PML4 + 0x1000 + 8 * gib, (PML4 + 0x2000 + 0x1000 * gib) | 3);
         }

@@ -6,4 +6,9 @@
 #[macro_use]
 mod case;
 mod exits;
+mod interrupts;
 mod machine;
+mod self_modifying;
+mod smp;
+mod time;
+mod translation;

@@ -184,16 +184,30 @@ pub fn add_carry<S: Source, T: Word, const OVERFLOW: bool>(core: &mut Core, op: 
 }
 
 /// CMPXCHG. The destination is written in either case.
-pub fn cmpxchg<P: Place, T: Word>(core: &mut Core, op: &Op) -> Done {
+pub fn cmpxchg<T: Word>(core: &mut Core, op: &Op) -> Done {
     let expected = core.get::<T>(0);
     let new = core.get::<T>(op.b);
     let mut found = expected;
-    P::update::<T>(core, op, |core, old| {
+    core.modify::<T>(op, |core, old| {
         found = old;
         Sub::apply::<T>(&mut core.flags, expected.to_u64(), old.to_u64());
         if old == expected { new } else { old }
     })?;
     if found != expected {
+        core.set(0, found);
+    }
+    Ok(())
+}
+
+/// CMPXCHG with a register destination, which keeps even its upper half where the comparison fails.
+pub fn cmpxchg_register<T: Word>(core: &mut Core, op: &Op) -> Done {
+    let expected = core.get::<T>(0);
+    let found = core.get::<T>(op.a);
+    let new = core.get::<T>(op.b);
+    Sub::apply::<T>(&mut core.flags, expected.to_u64(), found.to_u64());
+    if found == expected {
+        core.set(op.a, new);
+    } else {
         core.set(0, found);
     }
     Ok(())

@@ -23,7 +23,7 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
         M::Neg => unary::<x::Neg>(l),
         M::Not => unary::<x::Not>(l),
         M::Xadd => pair(l, sized!(l.bits(0), x::xadd, Mem), sized!(l.bits(0), x::xadd, RegA)),
-        M::Cmpxchg => pair(l, sized!(l.bits(0), x::cmpxchg, Mem), sized!(l.bits(0), x::cmpxchg, RegA)),
+        M::Cmpxchg => pair(l, sized!(l.bits(0), x::cmpxchg), sized!(l.bits(0), x::cmpxchg_register)),
         M::Cmpxchg8b => l.op(x::cmpxchg8b),
         M::Cmpxchg16b => l.op(x::cmpxchg16b),
         M::Adcx => add_carry::<false>(l),

@@ -63,15 +63,34 @@ fn is_hint(mnemonic: M) -> bool {
     )
 }
 
-/// Whether the model has what the decoder calls `feature`.
+/// What it takes for a processor to have what the decoder calls a feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Every processor in 64-bit mode has it, or its handler decides by a control register or an exit.
+    Nothing,
+    Feature(F),
+    /// The modelled processor does not have it.
+    Impossible,
+}
+
 fn has(model: &Model, feature: C) -> bool {
-    let feature = match feature {
-        C::INTEL8086 | C::INTEL186 | C::INTEL286 | C::INTEL386 | C::INTEL486 | C::X64 => return true,
-        C::INTEL8086_ONLY | C::CPUID | C::MULTIBYTENOP | C::RDPMC | C::FPU387 | C::PAUSE => return true,
+    match needs(feature) {
+        Needs::Nothing => true,
+        Needs::Feature(feature) => model.has(feature),
+        Needs::Impossible => false,
+    }
+}
+
+/// What the decoder's `feature` stands for.
+#[must_use]
+pub fn needs(feature: C) -> Needs {
+    Needs::Feature(match feature {
+        C::INTEL8086 | C::INTEL186 | C::INTEL286 | C::INTEL386 | C::INTEL486 | C::X64 => return Needs::Nothing,
+        C::INTEL8086_ONLY | C::CPUID | C::MULTIBYTENOP | C::RDPMC | C::FPU387 | C::PAUSE => return Needs::Nothing,
         // Their handlers look at CR4, which cannot enable what the model lacks.
-        C::SMX | C::XSAVE => return true,
+        C::SMX | C::XSAVE => return Needs::Nothing,
         // The hardware under a hypervisor has VMX whatever its guests are shown; these exit (or are #UD at the handler).
-        C::VMX | C::INVEPT | C::INVVPID => return true,
+        C::VMX | C::INVEPT | C::INVVPID => return Needs::Nothing,
         C::FPU | C::FPU287 => F::Fpu,
         C::TSC => F::Tsc,
         C::MSR => F::Msr,
@@ -105,9 +124,8 @@ fn has(model: &Model, feature: C) -> bool {
         C::LZCNT => F::Abm,
         C::SYSCALL => F::Syscall,
         C::RDTSCP => F::Rdtscp,
-        _ => return false,
-    };
-    model.has(feature)
+        _ => return Needs::Impossible,
+    })
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ fn plain(l: &Lowering<'_>) -> Option<Op> {
         M::Cpuid => identity::cpuid,
         M::Xgetbv => identity::xgetbv,
         M::Xsetbv => identity::xsetbv,
-        M::Getsec => identity::getsec,
+        M::Getsec | M::Getsecq => identity::getsec,
         M::Rdtsc => tsc::rdtsc,
         M::Rdtscp => tsc::rdtscp,
         M::Rdpmc => tsc::rdpmc,

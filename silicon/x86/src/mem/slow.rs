@@ -18,10 +18,17 @@ impl Core {
         if (linear & 0xfff) + T::BYTES <= 4096 {
             return match self.translate(linear, access)? {
                 Place::Memory { frame, .. } => Ok(frame.load(linear)),
+                Place::Device { guest } if T::BYTES > 8 => {
+                    let low = self.device_load(guest, 8)?;
+                    let high = self.device_load(guest + 8, 8)?;
+                    Ok(T::from_u128(u128::from(low) | u128::from(high) << 64))
+                }
                 Place::Device { guest } => self.device_load(guest, T::BYTES).map(T::from_u64),
             };
         }
         let second = self.wrap((linear | 0xfff).wrapping_add(1));
+        // No byte may be in the hole, whatever the tables say of the first page.
+        self.check_canonical(second, access.segment)?;
         let places = [self.translate(linear, access)?, self.translate(second, access)?];
         let mut bytes = [0_u8; 16];
         let count = T::BYTES as usize;
@@ -30,9 +37,10 @@ impl Core {
             match place {
                 Place::Memory { frame, .. } => frame.read((at & 0xfff) as usize, &mut bytes[range]),
                 Place::Device { guest } => {
-                    let len = range.len();
-                    let value = self.device_load(guest, len as u64)?;
-                    bytes[range].copy_from_slice(&value.to_le_bytes()[..len]);
+                    for (guest, part) in (guest..).step_by(8).zip(bytes[range].chunks_mut(8)) {
+                        let value = self.device_load(guest, part.len() as u64)?;
+                        part.copy_from_slice(&value.to_le_bytes()[..part.len()]);
+                    }
                 }
             }
         }
@@ -50,11 +58,17 @@ impl Core {
         if (linear & 0xfff) + T::BYTES <= 4096 {
             match self.translate(linear, access)? {
                 Place::Memory { frame, .. } => frame.store(linear, value),
+                Place::Device { guest } if T::BYTES > 8 => {
+                    self.device_store(guest, 8, value.to_u64());
+                    self.device_store(guest + 8, 8, (value.to_u128() >> 64) as u64);
+                }
                 Place::Device { guest } => self.device_store(guest, T::BYTES, value.to_u64()),
             }
             return Ok(());
         }
         let second = self.wrap((linear | 0xfff).wrapping_add(1));
+        // No byte may be in the hole, whatever the tables say of the first page.
+        self.check_canonical(second, access.segment)?;
         let places = [self.translate(linear, access)?, self.translate(second, access)?];
         let bytes = to_bytes(value);
         let count = T::BYTES as usize;
@@ -63,9 +77,11 @@ impl Core {
             match place {
                 Place::Memory { frame, .. } => frame.write((at & 0xfff) as usize, &bytes[range]),
                 Place::Device { guest } => {
-                    let mut value = [0_u8; 8];
-                    value[..range.len()].copy_from_slice(&bytes[range.clone()]);
-                    self.device_store(guest, range.len() as u64, u64::from_le_bytes(value));
+                    for (guest, part) in (guest..).step_by(8).zip(bytes[range].chunks(8)) {
+                        let mut value = [0_u8; 8];
+                        value[..part.len()].copy_from_slice(part);
+                        self.device_store(guest, part.len() as u64, u64::from_le_bytes(value));
+                    }
                 }
             }
         }

@@ -310,7 +310,7 @@ impl Core {
         }
     }
 
-    fn check_canonical(&mut self, linear: u64, segment: u8) -> Result<(), Leave> {
+    pub(super) fn check_canonical(&mut self, linear: u64, segment: u8) -> Result<(), Leave> {
         if self.mode.is_64() && !is_canonical(linear) {
             let vector = if segment as usize == index::SS { vector::SS } else { vector::GP };
             return Err(self.raise_code(vector, 0));

@@ -30,7 +30,8 @@ pub(super) enum Walked {
         entry: Entry,
         large: bool,
     },
-    /// The guest's tables lead to a guest-physical address without memory, while device accesses are being replayed.
+    /// The guest's tables lead to a guest-physical address to which EPT does not allow the access, while device accesses
+    /// are being replayed.
     Device {
         guest: u64,
     },
@@ -254,8 +255,9 @@ impl Core {
         let need = access.kind.ept_bit();
         let nested = match self.ept_translate(guest) {
             Ok(nested) if nested.allowed & need != 0 => nested,
+            // The hypervisor emulates: it knows what is there.
+            _ if self.mmu.mmio.active => return Ok(Walked::Device { guest }),
             Ok(nested) => return Err(self.ept_violation(linear, guest, need, nested.allowed, true)),
-            Err(_) if self.mmu.mmio.active => return Ok(Walked::Device { guest }),
             Err(failure) => return Err(self.ept_failure(linear, guest, need, failure, true)),
         };
         let mut bits = bits;

@@ -69,11 +69,11 @@ fn advance<T: Word>(core: &mut Core, op: &Op, register: usize) -> Done {
 
 /// INS.
 pub fn ins<T: Word>(core: &mut Core, op: &Op) -> Done {
+    let port = core.gpr[2] as u16;
+    check(core, port, T::BYTES as u8)?;
     if is_rep(op) && masked(op, core.gpr[RCX]) == 0 {
         return Ok(());
     }
-    let port = core.gpr[2] as u16;
-    check(core, port, T::BYTES as u8)?;
     let segment = index::ES as u8 | if core.mode.is_64() { FLAT } else { 0 };
     let offset = masked(op, core.gpr[RDI]);
     if core.io_exits(port, T::BYTES as u8) {
@@ -87,11 +87,11 @@ pub fn ins<T: Word>(core: &mut Core, op: &Op) -> Done {
 
 /// OUTS.
 pub fn outs<T: Word>(core: &mut Core, op: &Op) -> Done {
+    let port = core.gpr[2] as u16;
+    check(core, port, T::BYTES as u8)?;
     if is_rep(op) && masked(op, core.gpr[RCX]) == 0 {
         return Ok(());
     }
-    let port = core.gpr[2] as u16;
-    check(core, port, T::BYTES as u8)?;
     let offset = masked(op, core.gpr[RSI]);
     if core.io_exits(port, T::BYTES as u8) {
         let base = base_of(core, op.seg);

@@ -17,6 +17,8 @@ pub trait Source {
 pub struct Register;
 /// Memory.
 pub struct Memory;
+/// The low half from memory: PUNPCKLBW, PUNPCKLWD and PUNPCKLDQ read four bytes.
+pub struct LowMemory;
 /// The immediate.
 pub struct Immediate;
 /// General register `op.b`.
@@ -33,6 +35,13 @@ impl Source for Memory {
     #[inline(always)]
     fn scalar<T: Word>(core: &mut Core, op: &Op) -> Result<T, Leave> {
         core.load(op)
+    }
+}
+
+impl Source for LowMemory {
+    #[inline(always)]
+    fn scalar<T: Word>(core: &mut Core, op: &Op) -> Result<T, Leave> {
+        core.load::<u32>(op).map(|low| T::from_u64(low.into()))
     }
 }
 

@@ -22,6 +22,9 @@ fn run<T: Word, A: Word>(
     most: u64,
 ) -> Result<Option<(Span, u64)>, Leave> {
     let at = linear::<T, A>(core, seg, slot, kind)?;
+    if (at & 0xfff) + T::BYTES > 4096 {
+        return Ok(None);
+    }
     let Some(span) = core.span(at, kind, seg)? else {
         return Ok(None);
     };

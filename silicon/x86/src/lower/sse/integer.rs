@@ -40,6 +40,22 @@ macro_rules! both {
     };
 }
 
+/// MMX and XMM: lanes of the low halves in turn.
+macro_rules! unpack_low {
+    ($l:expr, $t:ty) => {
+        if is_mmx($l) {
+            type Lanes = <$t as Lane>::Mm;
+            source(
+                $l,
+                |c, o| mm::vector::<mm::Register, Lanes, Lanes>(c, o, |a, b, _| shuffle::unpack_low(a, b)),
+                |c, o| mm::vector::<mm::LowMemory, Lanes, Lanes>(c, o, |a, b, _| shuffle::unpack_low(a, b)),
+            )
+        } else {
+            xmm!($l, $t => $t, |a, b, _| shuffle::unpack_low(a, b))
+        }
+    };
+}
+
 /// MMX and XMM: `$f` of each pair of lanes.
 macro_rules! lanes {
     ($l:expr, $t:ty, $f:expr) => {
@@ -226,9 +242,9 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
         Mnemonic::Pslldq => op(l, |c, o| apply::vector::<Immediate, u128, u128>(c, o, |a, _, i| shuffle::left(a, i))),
         Mnemonic::Psrldq => op(l, |c, o| apply::vector::<Immediate, u128, u128>(c, o, |a, _, i| shuffle::right(a, i))),
 
-        Mnemonic::Punpcklbw => both!(l, u8 => u8, |a, b, _| shuffle::unpack_low(a, b)),
-        Mnemonic::Punpcklwd => both!(l, u16 => u16, |a, b, _| shuffle::unpack_low(a, b)),
-        Mnemonic::Punpckldq => both!(l, u32 => u32, |a, b, _| shuffle::unpack_low(a, b)),
+        Mnemonic::Punpcklbw => unpack_low!(l, u8),
+        Mnemonic::Punpcklwd => unpack_low!(l, u16),
+        Mnemonic::Punpckldq => unpack_low!(l, u32),
         Mnemonic::Punpcklqdq | Mnemonic::Unpcklpd => xmm!(l, u64 => u64, |a, b, _| shuffle::unpack_low(a, b)),
         Mnemonic::Punpckhbw => both!(l, u8 => u8, |a, b, _| shuffle::unpack_high(a, b)),
         Mnemonic::Punpckhwd => both!(l, u16 => u16, |a, b, _| shuffle::unpack_high(a, b)),

@@ -1,0 +1,95 @@
+//! All encodings of 64-bit mode that the model executes, found by decoding every opcode, and sorted by [`Code`].
+
+use std::collections::BTreeMap;
+
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction};
+use silicon_x86::lower::lower;
+use silicon_x86::model::Model;
+use silicon_x86::op::{CodeSize, Lowering};
+
+/// An encoding without what may vary: address, immediate, more registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Skeleton {
+    pub prefixes: &'static [u8],
+    pub rex: u8,
+    pub map: Map,
+    pub opcode: u8,
+    pub modrm: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Map {
+    Legacy(&'static [u8]),
+    /// VEX: map, pp.
+    Vex(u8, u8),
+}
+
+impl Map {
+    /// RORX has two operands, so vvvv must be zero (all ones when inverted); all others have three.
+    fn is_rorx(self) -> bool {
+        self == Self::Vex(3, 3)
+    }
+}
+
+impl Skeleton {
+    /// Everything up to and with the opcode. `more` is put in front; `rex` is R, X and B.
+    pub fn head(&self, more: &[u8], rex: u8, vvvv: u8) -> Vec<u8> {
+        let mut bytes = [more, self.prefixes].concat();
+        match self.map {
+            Map::Legacy(map) => {
+                if self.rex | rex != 0 {
+                    bytes.push(0x40 | self.rex | rex);
+                }
+                bytes.extend(map);
+            }
+            Map::Vex(map, pp) => {
+                // R, X and B are inverted, and in the order of REX from bit 7 down.
+                let inverted = (!rex & 4) << 5 | (!rex & 2) << 5 | (!rex & 1) << 5;
+                bytes.extend([0xc4, inverted | map, (self.rex & 8) << 4 | (!vvvv & 15) << 3 | pp]);
+            }
+        }
+        bytes.push(self.opcode);
+        bytes
+    }
+}
+
+/// Encodings by code.
+pub fn catalogue(model: &Model) -> BTreeMap<Code, Vec<Skeleton>> {
+    const PREFIXES: [&[u8]; 8] = [&[], &[0x66], &[0xf3], &[0xf2], &[0x66, 0xf2], &[0x66, 0xf3], &[0x67], &[0x66, 0x67]];
+    let mut found: BTreeMap<Code, Vec<Skeleton>> = BTreeMap::new();
+    let mut known: BTreeMap<Code, bool> = BTreeMap::new();
+    let mut add = |skeleton: Skeleton| {
+        let mut bytes = skeleton.head(&[], 0, u8::from(!skeleton.map.is_rorx()));
+        bytes.extend([skeleton.modrm, 0x24, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let insn = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
+        if insn.code() != Code::INVALID
+            && *known.entry(insn.code()).or_insert_with(|| is_lowered(&insn, &bytes[..insn.len()], model))
+        {
+            let list = found.entry(insn.code()).or_default();
+            if !list.iter().any(|s| Skeleton { modrm: skeleton.modrm, ..*s } == skeleton) || list.len() < 64 {
+                list.push(skeleton);
+            }
+        }
+    };
+    for opcode in 0..=0xff_u8 {
+        for modrm in (0..8).map(|reg| reg << 3 | 3).chain(0xc0..=0xff) {
+            for rex in [0, 8] {
+                for (map, prefixes) in PREFIXES
+                    .iter()
+                    .flat_map(|&prefixes| [&[][..], &[0x0f], &[0x0f, 0x38], &[0x0f, 0x3a]].map(|map| (map, prefixes)))
+                {
+                    add(Skeleton { prefixes, rex, map: Map::Legacy(map), opcode, modrm });
+                }
+                for (map, pp) in (2..4).flat_map(|map| (0..4).map(move |pp| (map, pp))) {
+                    add(Skeleton { prefixes: &[], rex, map: Map::Vex(map, pp), opcode, modrm });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Whether the model executes an instruction.
+pub fn is_lowered(insn: &Instruction, bytes: &[u8], model: &Model) -> bool {
+    insn.code() != Code::INVALID && lower(&Lowering { insn, bytes, size: CodeSize::Bits64, off: 0, model }).is_some()
+}

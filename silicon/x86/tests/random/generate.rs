@@ -1,0 +1,315 @@
+//! Makes cases: bytes of instructions, and registers and memory that suit them.
+
+use iced_x86::{
+    Code, ConstantOffsets, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic as M, OpKind, Register,
+};
+use silicon_x86::model::Model;
+
+use super::case::{CODE_BYTES, Outcome, Slot};
+use super::catalogue::{Map, Skeleton, is_lowered};
+use super::exceptions::{is_excluded, missing};
+use super::machine::Random;
+use super::native::State;
+use super::place::{CODE, DATA, DATA_BYTES, GS_BASE, READ_ONLY, START};
+use x86_defs::rflags;
+
+pub struct Generator<'a> {
+    pub random: Random,
+    pub model: &'a Model,
+}
+
+impl Generator<'_> {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.random.next() % n
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    /// An instruction from a skeleton that may be compared, for the place `at` in the code; `None` where the dice
+    /// gave something else.
+    pub fn instruction(&mut self, skeleton: &Skeleton, at: usize) -> Option<Vec<u8>> {
+        let vex = matches!(skeleton.map, Map::Vex(..));
+        let mut more = Vec::new();
+        for (percent, prefix) in [(8, 0x65), (3, 0x2e), (3, 0x67), (2, 0x66), (2, 0xf3), (1, 0xf2)] {
+            if self.chance(percent) && !(vex && matches!(prefix, 0x66 | 0xf3 | 0xf2)) {
+                more.push(prefix);
+            }
+        }
+        let mut modrm = skeleton.modrm;
+        let memory = modrm >> 6 != 3;
+        if memory && !vex && self.chance(15) {
+            more.push(0xf0);
+        }
+        let rex = if self.chance(60) { self.below(8) as u8 } else { 0 };
+        let vvvv = if self.chance(50) { self.below(16) as u8 } else { 0 };
+        let mut bytes = skeleton.head(&more, rex, vvvv);
+        if memory {
+            modrm = modrm & 0x38 | (self.below(3) as u8) << 6 | self.below(8) as u8;
+        }
+        bytes.push(modrm);
+        for _ in 0..14 {
+            bytes.push(self.random.next() as u8);
+        }
+        let mut decoder = Decoder::with_ip(64, &bytes, START + at as u64, DecoderOptions::NONE);
+        let insn = decoder.decode();
+        if insn.code() == Code::INVALID {
+            return None;
+        }
+        let offsets = decoder.get_constant_offsets(&insn);
+        bytes.truncate(insn.len());
+        self.place_constants(&mut bytes, &insn, offsets, at);
+        let (insn, len) = decode(&bytes, at);
+        (len == bytes.len() && self.may_run(&insn, &bytes)).then_some(bytes)
+    }
+
+    /// Whether an instruction can be compared on this host.
+    pub fn may_run(&self, insn: &Instruction, bytes: &[u8]) -> bool {
+        is_lowered(insn, bytes, self.model) && !is_excluded(insn, bytes) && missing(insn.code()).is_none()
+    }
+
+    /// Puts displacements and branch targets where they lead to something.
+    fn place_constants(&mut self, bytes: &mut [u8], insn: &Instruction, offsets: ConstantOffsets, at: usize) {
+        let next = START + (at + bytes.len()) as u64;
+        if offsets.has_displacement() && self.chance(95) {
+            let (place, size) = (offsets.displacement_offset(), offsets.displacement_size());
+            let target = self.address();
+            let value = match insn.memory_base() {
+                Register::RIP | Register::EIP => Some(target.wrapping_sub(next)),
+                Register::None if size >= 4 => Some(target),
+                _ if self.chance(50) => Some(self.below(256).wrapping_sub(128)),
+                _ => None,
+            };
+            if let Some(value) = value {
+                bytes[place..place + size].copy_from_slice(&value.to_le_bytes()[..size]);
+            }
+        }
+        let relative = matches!(insn.op0_kind(), OpKind::NearBranch64 | OpKind::NearBranch32 | OpKind::NearBranch16);
+        if insn.op_count() > 0 && relative && offsets.has_immediate() {
+            let (place, size) = (offsets.immediate_offset(), offsets.immediate_size());
+            let target = if size == 1 || self.chance(80) { self.code_address() } else { self.address() };
+            let distance = target.wrapping_sub(next);
+            bytes[place..place + size].copy_from_slice(&distance.to_le_bytes()[..size]);
+        }
+    }
+
+    /// An address in the code page near, but not in, the instructions.
+    fn code_address(&mut self) -> u64 {
+        let distance = CODE_BYTES as u64 + self.below(60);
+        if self.chance(50) { START + distance } else { START - distance + CODE_BYTES as u64 - 1 }
+    }
+
+    /// An address for data: mostly valid, often at the end of a page.
+    pub fn address(&mut self) -> u64 {
+        let near = self.below(128);
+        let at = match self.below(40) {
+            0 => READ_ONLY + self.below(0x1000),
+            1 => READ_ONLY - 64 + near,
+            2 => DATA - 64 + near,
+            3 => READ_ONLY + 0x1000 - 64 + near,
+            4 => CODE + self.below(0x1000),
+            5..=13 => DATA + 0x1000 - 64 + near,
+            _ => DATA + 64 + self.below(DATA_BYTES as u64 - 128),
+        };
+        if self.chance(50) { at & !15 } else { at }
+    }
+
+    /// An address for data, rarely one that is no address at all.
+    fn wild_address(&mut self) -> u64 {
+        match self.below(50) {
+            0 => self.random.next(),
+            1 => 0x8000_0000_0000 - 8 + self.below(16),
+            2 => 0xffff_8000_0000_0000 - 8 + self.below(16),
+            _ => self.address(),
+        }
+    }
+
+    /// Registers and memory for instructions.
+    pub fn prepare(&mut self, code: &[u8]) -> Slot {
+        let mut state = State::default();
+        self.random.fill(&mut state);
+        state.set_mxcsr(state.mxcsr() & 0xffff);
+        if self.chance(8) {
+            state.set_mxcsr(self.random.next() as u32 & 0xffff);
+        }
+        if self.chance(30) {
+            state.rflags |= rflags::DF;
+        }
+        state.rflags |= rflags::FIXED | rflags::IF;
+        state.gpr[4] = if self.chance(95) { self.address() } else { self.wild_address() };
+        let mut slot = Slot {
+            before: state,
+            after: State::default(),
+            code: [0xcc; CODE_BYTES],
+            code_len: code.len() as u32,
+            changes_gs: 0,
+            outcome: Outcome::default(),
+            data: [0; DATA_BYTES],
+            data_after: [0; DATA_BYTES],
+        };
+        slot.code[..code.len()].copy_from_slice(code);
+        for chunk in slot.data.chunks_mut(16) {
+            chunk.copy_from_slice(&self.random.vector().to_le_bytes());
+        }
+        let mut decoder = Decoder::with_ip(64, code, START, DecoderOptions::NONE);
+        while decoder.can_decode() {
+            let at = decoder.position();
+            let insn = decoder.decode();
+            slot.changes_gs |= u32::from(insn.mnemonic() == M::Wrgsbase);
+            if at == 0 || !self.chance(50) {
+                self.suit(&mut slot, &insn);
+            }
+        }
+        slot
+    }
+
+    /// Changes registers and memory so that `insn` does more than fault.
+    fn suit(&mut self, slot: &mut Slot, insn: &Instruction) {
+        let gpr = &mut slot.before.gpr;
+        match insn.mnemonic() {
+            M::Div | M::Idiv if self.chance(80) => {
+                let small = self.below(200);
+                gpr[2] = match self.below(3) {
+                    0 => 0,
+                    1 => (gpr[0] as i64 >> 63) as u64,
+                    _ => small.wrapping_sub(100),
+                };
+                if self.chance(50) {
+                    gpr[0] &= 0xff;
+                }
+            }
+            M::Bt | M::Bts | M::Btr | M::Btc if insn.op1_kind() == OpKind::Register && self.chance(90) => {
+                let bit = self.below(4096).wrapping_sub(2048);
+                gpr[insn.op1_register().full_register().number()] = bit;
+            }
+            M::Enter | M::Leave => gpr[5] = self.address(),
+            M::Xlatb => {}
+            M::Wrgsbase if self.chance(80) => {
+                gpr[insn.op0_register().full_register().number()] >>= 17;
+            }
+            M::Cmpxchg if self.chance(50) && insn.op0_kind() == OpKind::Register => {
+                gpr[0] = gpr[insn.op0_register().full_register().number()];
+            }
+            _ => {}
+        }
+        if insn.has_rep_prefix() || insn.has_repne_prefix() || matches!(insn.mnemonic(), M::Loop | M::Loope | M::Loopne)
+        {
+            gpr[1] = match self.below(20) {
+                0 => self.random.next(),
+                1..3 => self.below(3000),
+                3 => self.below(3) << 32 | self.below(20),
+                _ => self.below(20),
+            };
+        }
+        for i in 0..insn.op_count() {
+            let register = match insn.op_kind(i) {
+                OpKind::MemorySegRSI | OpKind::MemorySegESI => 6,
+                OpKind::MemoryESRDI | OpKind::MemoryESEDI | OpKind::MemorySegRDI | OpKind::MemorySegEDI => 7,
+                OpKind::Memory => {
+                    self.aim(slot, insn, i);
+                    continue;
+                }
+                _ => continue,
+            };
+            let segment = if insn.segment_prefix() == Register::GS && register == 6 { GS_BASE } else { 0 };
+            slot.before.gpr[register] = self.wild_address().wrapping_sub(segment);
+        }
+        if insn.is_string_instruction() && self.chance(50) {
+            // Equal runs, so that comparisons go on.
+            let byte = self.below(3) as u8;
+            let from = self.below(DATA_BYTES as u64 - 64) as usize & !63;
+            slot.data[from..from + 64].fill(byte);
+            if self.chance(60) {
+                slot.before.gpr[6] = DATA + from as u64 + self.below(16);
+                slot.before.gpr[7] = DATA + from as u64 + self.below(16);
+            }
+            slot.before.gpr[0] = u64::from(byte) * 0x0101_0101_0101_0101;
+        }
+        if insn.flow_control() != FlowControl::Next {
+            self.indirect_target(slot, insn);
+        }
+    }
+
+    /// Makes the target of an indirect branch or of RET one that ends the case.
+    fn indirect_target(&mut self, slot: &mut Slot, insn: &Instruction) {
+        if self.chance(10) {
+            return;
+        }
+        let target = if self.chance(85) { self.code_address() } else { self.wild_address() };
+        let stack = slot.before.gpr[4];
+        match insn.flow_control() {
+            FlowControl::Return => put(slot, stack, target),
+            FlowControl::IndirectBranch | FlowControl::IndirectCall => match insn.op0_kind() {
+                OpKind::Register => slot.before.gpr[insn.op0_register().full_register().number()] = target,
+                _ => {
+                    if let Some(at) = address_of(insn, 0, &slot.before) {
+                        put(slot, at, target);
+                    }
+                }
+            },
+            _ => {}
+        }
+    }
+
+    /// Makes memory operand `operand` lie in the data.
+    fn aim(&mut self, slot: &mut Slot, insn: &Instruction, operand: u32) {
+        let base = insn.memory_base();
+        let index = insn.memory_index();
+        if matches!(base, Register::RIP | Register::EIP) {
+            return;
+        }
+        let mut target = self.wild_address();
+        if insn.has_lock_prefix() || insn.mnemonic() == M::Xchg {
+            // Split locks are slow, or an exception, on some hosts.
+            target &= !15;
+        }
+        if index != Register::None && (base == Register::None || self.chance(80)) {
+            slot.before.gpr[index.full_register().number()] =
+                self.below(9).wrapping_sub(if base == Register::None { 0 } else { 4 });
+        }
+        if base == Register::None {
+            return;
+        }
+        let Some(now) = address_of(insn, operand, &slot.before) else { return };
+        let base = base.full_register();
+        if base != index.full_register() {
+            let register = &mut slot.before.gpr[base.number()];
+            *register = register.wrapping_add(target.wrapping_sub(now));
+        }
+    }
+}
+
+/// Writes a word where the address is in the data.
+fn put(slot: &mut Slot, address: u64, value: u64) {
+    let at = address.wrapping_sub(DATA) as usize;
+    if at <= DATA_BYTES - 8 {
+        slot.data[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    }
+}
+
+/// Linear address of a memory operand.
+pub fn address_of(insn: &Instruction, operand: u32, state: &State) -> Option<u64> {
+    insn.virtual_address(operand, 0, |register, _, _| {
+        Some(match register {
+            Register::GS => GS_BASE,
+            r if r.is_segment_register() => 0,
+            r if r.is_gpr() => {
+                let value = state.gpr[r.full_register().number()];
+                match r.size() {
+                    1 => value & 0xff,
+                    2 => value & 0xffff,
+                    4 => value & 0xffff_ffff,
+                    _ => value,
+                }
+            }
+            _ => return None,
+        })
+    })
+}
+
+/// Decodes for the place `at` in the code. Gives the length too.
+pub fn decode(bytes: &[u8], at: usize) -> (Instruction, usize) {
+    let insn = Decoder::with_ip(64, bytes, START + at as u64, DecoderOptions::NONE).decode();
+    (insn, insn.len())
+}

@@ -1,0 +1,178 @@
+//! Random instructions of user mode, on the model and on the processor at hand.
+//!
+//! Every [`iced_x86::Code`] of 64-bit mode that the model executes gets its share of cases; one that gets none must be in
+//! the table of [`exceptions`]. A child process executes them natively, so faults are compared as well. The number of
+//! cases is that of the environment variable `GLASSVISOR_CASES`, the first random number `GLASSVISOR_SEED`.
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#![allow(unsafe_code, reason = "executes instructions natively, in a child process")]
+
+mod case;
+mod catalogue;
+mod child;
+mod compare;
+mod exceptions;
+mod executor;
+mod generate;
+#[path = "../machine/mod.rs"]
+mod machine;
+mod modelled;
+#[path = "../native/mod.rs"]
+mod native;
+mod place;
+mod report;
+mod shared;
+
+use std::collections::BTreeMap;
+
+use case::Slot;
+use catalogue::{Skeleton, catalogue};
+use child::Executor;
+use generate::{Generator, decode};
+use iced_x86::{Code, FlowControl, Instruction};
+use machine::Random;
+use modelled::Modelled;
+use report::Report;
+use silicon_x86::model::Model;
+
+/// Cases where the environment does not say.
+const CASES: usize = 120_000;
+
+fn number(variable: &str, default: usize) -> usize {
+    std::env::var(variable).map_or(default, |text| {
+        text.replace('_', "").parse().unwrap_or_else(|_| panic!("{variable}={text} is no number"))
+    })
+}
+
+#[test]
+fn child_process_executes_cases() {
+    if let Ok(descriptor) = std::env::var(child::VARIABLE) {
+        executor::serve(&shared::Shared::open(descriptor.parse().expect("a descriptor")));
+        // The parent is gone, and nobody reads what the harness would print.
+        std::process::exit(0);
+    }
+}
+
+#[test]
+fn every_instruction_does_what_this_processor_does() {
+    let model = Model::default();
+    let all = catalogue(&model);
+    let mut report = Report::new(&all, &model);
+    let codes: Vec<(Code, &[Skeleton])> =
+        all.iter().filter(|(code, _)| report.is_wanted(**code)).map(|(code, list)| (*code, &list[..])).collect();
+    let plain: Vec<Skeleton> =
+        codes.iter().filter(|(code, _)| leads(*code)).flat_map(|(_, list)| list.to_vec()).collect();
+    let mut generator = Generator { random: Random(number("GLASSVISOR_SEED", 0x5eed) as u64), model: &model };
+    let mut pair = Pair::new();
+    let cases = number("GLASSVISOR_CASES", CASES);
+    let mut batch = Vec::new();
+    for i in 0..cases {
+        let (_, list) = codes[i % codes.len()];
+        if let Some(slot) = case(&mut generator, list, &plain) {
+            batch.push(slot);
+        }
+        if batch.len() == shared::SLOTS || i + 1 == cases {
+            pair.compare(&mut batch, &mut report);
+            batch.clear();
+        }
+    }
+    report.finish();
+}
+
+#[test]
+fn instructions_that_once_differed_do_not_any_more() {
+    let model = Model::default();
+    let mut report = Report::new(&BTreeMap::new(), &model);
+    let mut generator = Generator { random: Random(1), model: &model };
+    let mut pair = Pair::new();
+    for line in include_str!("vectors.txt").lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+        let mut words = line.split_whitespace();
+        let code = hex(words.next().expect("a line has code"));
+        if code.len() > case::CODE_BYTES || exceptions::missing(decode(&code, 0).0.code()).is_some() {
+            continue;
+        }
+        let mut batch: Vec<Slot> = (0..32).map(|_| generator.prepare(&code)).collect();
+        for word in words {
+            let (name, value) = word.split_once('=').unwrap_or_else(|| panic!("{word} is name=value"));
+            let value = u64::from_str_radix(value, 16).unwrap_or_else(|_| panic!("{word} is hexadecimal"));
+            for slot in &mut batch {
+                match compare::NAMES.iter().position(|n| *n == name) {
+                    Some(register) => slot.before.gpr[register] = value,
+                    None if name == "flags" => slot.before.rflags = value,
+                    None => panic!("{name} is a register or flags"),
+                }
+            }
+        }
+        pair.compare(&mut batch, &mut report);
+    }
+    report.finish();
+}
+
+/// Bytes of a string of hexadecimal digits.
+fn hex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).expect("hexadecimal")).collect()
+}
+
+/// The two processors.
+struct Pair {
+    executor: Executor,
+    modelled: Modelled,
+}
+
+impl Pair {
+    fn new() -> Self {
+        Self { executor: Executor::new(), modelled: Modelled::new() }
+    }
+
+    fn compare(&mut self, batch: &mut [Slot], report: &mut Report) {
+        self.executor.begin(batch);
+        let died = self.executor.finish(batch);
+        for (i, slot) in batch.iter().enumerate() {
+            if died.contains(&i) {
+                report.failed(slot, vec!["the child process died".to_owned()]);
+                continue;
+            }
+            let end = self.modelled.run(slot);
+            report.compared(slot, compare::differences(slot, &self.modelled, end));
+        }
+    }
+}
+
+/// One case: an instruction of `list`, often after one of `plain`.
+fn case(generator: &mut Generator<'_>, list: &[Skeleton], plain: &[Skeleton]) -> Option<Slot> {
+    for _ in 0..20 {
+        let mut code = Vec::new();
+        if generator.below(10) < 3 {
+            let skeleton = plain[generator.below(plain.len() as u64) as usize];
+            code = generator
+                .instruction(&skeleton, 0)
+                .filter(|bytes| leads(decode(bytes, 0).0.code()))
+                .unwrap_or_default();
+        }
+        let skeleton = list[generator.below(list.len() as u64) as usize];
+        let Some(last) = generator.instruction(&skeleton, code.len()) else { continue };
+        let (insn, _) = decode(&last, code.len());
+        if !code.is_empty() && !compare::may_lead(&decode(&code, 0).0, &insn) {
+            continue;
+        }
+        code.extend(last);
+        let slot = generator.prepare(&code);
+        let first: Instruction = decode(&code, 0).0;
+        if compare::is_undefined(&insn, &slot) || compare::is_undefined(&first, &slot) {
+            continue;
+        }
+        return Some(slot);
+    }
+    None
+}
+
+/// Whether instructions of this code may stand before another: plain integer ones.
+fn leads(code: Code) -> bool {
+    let features = code.cpuid_features();
+    let mut insn = Instruction::default();
+    insn.set_code(code);
+    insn.flow_control() == FlowControl::Next
+        && !insn.is_stack_instruction()
+        && !insn.is_string_instruction()
+        && !insn.is_privileged()
+        && features.iter().all(|f| format!("{f:?}").starts_with("INTEL") || format!("{f:?}") == "X64")
+}

@@ -1,0 +1,131 @@
+//! What was compared, what differed, and what was never compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iced_x86::{Code, Decoder, DecoderOptions};
+use silicon_x86::lower::gate::{Needs, needs};
+use silicon_x86::model::Model;
+
+use super::case::Slot;
+use super::catalogue::Skeleton;
+use super::compare::NAMES;
+use super::exceptions::{is_undefined, missing, reason};
+use super::place::START;
+
+pub struct Report {
+    /// Instructions that must be compared.
+    wanted: BTreeSet<Code>,
+    compared: BTreeMap<Code, u32>,
+    excepted: BTreeMap<&'static str, Vec<Code>>,
+    lacking: BTreeMap<&'static str, u32>,
+    /// Instructions that the features of the model promise, and the model does not execute.
+    promised: Vec<Code>,
+    failures: BTreeMap<String, (u32, String)>,
+    cases: u64,
+}
+
+impl Report {
+    pub fn new(all: &BTreeMap<Code, Vec<Skeleton>>, model: &Model) -> Self {
+        let mut report = Self {
+            wanted: BTreeSet::new(),
+            compared: BTreeMap::new(),
+            excepted: BTreeMap::new(),
+            lacking: BTreeMap::new(),
+            promised: Vec::new(),
+            failures: BTreeMap::new(),
+            cases: 0,
+        };
+        for &code in all.keys() {
+            if let Some(reason) = reason(code) {
+                report.excepted.entry(reason).or_default().push(code);
+            } else if let Some(feature) = missing(code) {
+                *report.lacking.entry(feature).or_default() += 1;
+            } else {
+                report.wanted.insert(code);
+            }
+        }
+        if !all.is_empty() {
+            let promised = |code: &Code| {
+                let info = code.op_code();
+                info.is_instruction()
+                    && info.mode64()
+                    // Near branches of 16 bits are AMD's.
+                    && info.intel_decoder64()
+                    // These are two instructions.
+                    && !info.fwait()
+                    && !is_undefined(*code)
+                    && code.cpuid_features().iter().all(|&f| match needs(f) {
+                        Needs::Nothing => true,
+                        Needs::Feature(feature) => model.has(feature),
+                        Needs::Impossible => false,
+                    })
+            };
+            report.promised = Code::values().filter(promised).filter(|code| !all.contains_key(code)).collect();
+        }
+        report
+    }
+
+    pub fn is_wanted(&self, code: Code) -> bool {
+        self.wanted.contains(&code)
+    }
+
+    pub fn compared(&mut self, slot: &Slot, differences: Vec<String>) {
+        self.cases += 1;
+        if differences.is_empty() {
+            for insn in Decoder::with_ip(64, slot.bytes(), START, DecoderOptions::NONE) {
+                *self.compared.entry(insn.code()).or_default() += 1;
+            }
+        } else {
+            self.failed(slot, differences);
+        }
+    }
+
+    pub fn failed(&mut self, slot: &Slot, differences: Vec<String>) {
+        let insns: Vec<_> = Decoder::with_ip(64, slot.bytes(), START, DecoderOptions::NONE).iter().collect();
+        let last = insns.last().map_or(Code::INVALID, |insn| insn.code());
+        self.compared.entry(last).or_default();
+        let vector: String = slot.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let registers: Vec<String> =
+            NAMES.iter().zip(slot.before.gpr).map(|(name, value)| format!("{name}={value:x}")).collect();
+        let text = format!(
+            "{:?}: {}\n    {vector} {} flags={:x}\n    mxcsr={:x} fsw={:x} ftw={:x}",
+            insns.iter().map(|insn| insn.code()).collect::<Vec<_>>(),
+            differences.join("; "),
+            registers.join(" "),
+            slot.before.rflags,
+            slot.before.mxcsr(),
+            slot.before.fsw(),
+            slot.before.ftw(),
+        );
+        let entry = self.failures.entry(format!("{last:?}")).or_insert((0, text.clone()));
+        entry.0 += 1;
+        // The shortest is the easiest to look at.
+        if insns.len() == 1 && text.len() < entry.1.len() {
+            entry.1 = text;
+        }
+    }
+
+    /// Prints the report; fails where something differs or was not compared.
+    pub fn finish(self) {
+        let never: Vec<Code> = self.wanted.iter().copied().filter(|code| !self.compared.contains_key(code)).collect();
+        println!(
+            "{} cases; {} of {} instruction codes compared; {} excepted:",
+            self.cases,
+            self.wanted.len() - never.len(),
+            self.wanted.len(),
+            self.excepted.values().map(Vec::len).sum::<usize>()
+        );
+        for (reason, codes) in &self.excepted {
+            println!("  {:4} {reason}", codes.len());
+        }
+        for (feature, count) in &self.lacking {
+            println!("  {count:4} skipped: this processor lacks {feature}");
+        }
+        for (code, (count, text)) in &self.failures {
+            println!("{code}: {count} differ: {text}");
+        }
+        assert!(self.promised.is_empty(), "the model's features promise, but it lacks {:?}", self.promised);
+        assert!(never.is_empty(), "never compared, and not in the table of exceptions: {never:?}");
+        assert!(self.failures.is_empty(), "{} instruction codes differ from this processor", self.failures.len());
+    }
+}
