@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Boot an unmodified Debian kernel on the modelled machine; `make demo` sets everything up and runs this.
-# Environment: KERNEL (6.12), CPUS (1), MEMORY (512M), TIME (virtual), CPU (the default model), APPEND (more kernel parameters).
+# Environment: GLASSVISOR (the program), KERNEL (6.12), CPUS (1), MEMORY (512M), TIME (virtual), CPU (the default model), APPEND (more kernel parameters).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kernel=${KERNEL:-6.12}
-glassvisor=target/release/glassvisor
+glassvisor=${GLASSVISOR:-target/release/glassvisor}
 
 boot=("$glassvisor" boot --memory "${MEMORY:-512M}" --cpus "${CPUS:-1}" --time "${TIME:-virtual}" --stats table)
 # The guest's shell has the terminal to itself.

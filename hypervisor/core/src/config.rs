@@ -30,7 +30,8 @@ pub struct Slices {
 }
 
 impl Default for Slices {
-    /// 20 us, and about a millisecond, so that a kick is seen.
+    /// 20 us, and 120 us: a kick is seen soon also when the guest does what takes the host long and the guest little, such
+    /// as one exception after another.
     fn default() -> Self {
         Self { quantum_cycles: 42_000, longest_cycles: 250_000 }
     }

@@ -109,7 +109,7 @@ fn disks_that_cannot_be_used_are_named() {
 fn a_disk_without_permission_is_refused() {
     use std::os::unix::fs::PermissionsExt;
     let path = file("secret-disk", &[0; 4096]);
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0)).expect("a file of ours");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).expect("a file of ours");
     let readable = std::fs::File::open(&path).is_ok();
     let ended = glassvisor("boot --builtin").arg("--disk", &path).run();
     let _ = std::fs::remove_file(&path);
