@@ -58,7 +58,7 @@ fn a_config_port_access_of_four_bytes_does_not_hit_the_reset_register() {
     let mut machine = machine(acts, 1);
     assert!(matches!(run(&mut machine), Ending::Deadlock { .. }));
     assert_eq!(machine.vm().answers, [[0xff; 4]]);
-    assert_eq!(machine.bus().unclaimed_ports().keys().copied().collect::<Vec<_>>(), [0xcf8, 0xcfc]);
+    assert!(machine.bus().unclaimed_ports().is_empty(), "probing for PCI is answered, with none");
 }
 
 #[test]
