@@ -119,7 +119,6 @@ impl PhysicalMemory {
     }
 
     fn insert(&self, base: u64, len: u64, host: NonNull<u8>) -> Result<(), BankError> {
-        ask_for_large_pages(host, len);
         let pages: Vec<PageState> = (0..len / PAGE_SIZE).map(|_| PageState::default()).collect();
         let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
         self.check(base, len)?;
@@ -169,18 +168,6 @@ impl PhysicalMemory {
             at += PAGE_SIZE;
         }
     }
-}
-
-/// Asks the host for large pages behind a bank: fewer of its page faults, and fewer misses of its TLB. A host that has
-/// none to give says no, which changes nothing.
-fn ask_for_large_pages(host: NonNull<u8>, len: u64) {
-    #[cfg(target_os = "linux")]
-    {
-        // SAFETY: the advice does not change what the memory holds, whoever it belongs to.
-        let _ = unsafe { rustix::mm::madvise(host.as_ptr().cast(), len as usize, rustix::mm::Advice::LinuxHugepage) };
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (host, len);
 }
 
 #[cfg(test)]

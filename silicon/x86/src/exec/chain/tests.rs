@@ -137,3 +137,52 @@ fn a_chain_stops_at_the_op_that_fails() {
     let stop = super::next(&mut core, ops.iter());
     assert_eq!((stop.leave(), core.gpr[0]), (Some((crate::Leave::Fault, 1)), 1));
 }
+
+#[test]
+fn a_comparison_and_its_branch_do_in_one_go_what_they_do_in_two() {
+    use crate::code::decode::{Decoded, decode_block};
+    use crate::op::{BLOCK_RIP, Stop};
+
+    let (mut one, mut other) = (trial::core(), trial::core());
+    let mut numbers = Numbers(7);
+    // CMP r,imm; CMP r,r; CMP [rbx],imm; TEST r,imm; TEST r,r; of 8, 16, 32 and 64 bits.
+    let comparisons: [&[u8]; 12] = [
+        &[0x3c, 0x7f],
+        &[0x66, 0x83, 0xf8, 0xff],
+        &[0x83, 0xf8, 0x05],
+        &[0x48, 0x83, 0xf8, 0x05],
+        &[0x38, 0xc8],
+        &[0x39, 0xc8],
+        &[0x48, 0x39, 0xc8],
+        &[0x48, 0x83, 0x3b, 0x10],
+        &[0x80, 0x3b, 0x10],
+        &[0xa8, 0x81],
+        &[0x85, 0xc0],
+        &[0x48, 0x85, 0xc8],
+    ];
+    for round in 0..4_000 {
+        let comparison = comparisons[round % comparisons.len()];
+        let code = (numbers.next() & 15) as u8;
+        let bytes = [comparison, &[0x70 | code, 0x40]].concat();
+        let (frame, _) = one.memory.page(silicon_memory::HostPhysical(CODE)).expect("memory");
+        frame.write(0, &bytes);
+        let Decoded::Block(ops) = decode_block(frame, 0, CodeSize::Bits64, 32) else { panic!("the block is whole") };
+        assert_eq!(ops.len(), 2);
+        assert_ne!(ops[0].chain as usize, decode_one(comparison, CodeSize::Bits64)[0].chain as usize, "{bytes:02x?}");
+        for core in [&mut one, &mut other] {
+            core.rip = CODE;
+            core.gpr[BLOCK_RIP as usize] = CODE;
+            // The page of the memory operand is there in one round and absent from the look-up in another.
+            core.gpr[3] = DATA + (round as u64 % 7) * 0x1000;
+        }
+        let (a, b) = (numbers.next(), if round % 3 == 0 { 5 } else { numbers.next() });
+        for core in [&mut one, &mut other] {
+            (core.gpr[0], core.gpr[1]) = if round % 5 == 0 { (a, a) } else { (b, a) };
+        }
+        assert_eq!((ops[0].exec)(&mut one, &ops[0]), Ok(()));
+        let branched = (ops[1].exec)(&mut one, &ops[1]);
+        let stop = super::next(&mut other, ops.iter());
+        assert_eq!(stop, if branched.is_ok() { Stop::END } else { Stop::BRANCH }, "{bytes:02x?}");
+        assert_eq!((one.rip, one.flags.bits(), one.gpr), (other.rip, other.flags.bits(), other.gpr), "{bytes:02x?}");
+    }
+}
