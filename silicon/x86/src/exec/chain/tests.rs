@@ -166,9 +166,15 @@ fn a_comparison_and_its_branch_do_in_one_go_what_they_do_in_two() {
         let bytes = [comparison, &[0x70 | code, 0x40]].concat();
         let (frame, _) = one.memory.page(silicon_memory::HostPhysical(CODE)).expect("memory");
         frame.write(0, &bytes);
-        let Decoded::Block(ops) = decode_block(frame, 0, CodeSize::Bits64, 32) else { panic!("the block is whole") };
+        let Decoded::Block(ops) = decode_block(frame, 0, CodeSize::Bits64, 32, &Model::default()) else {
+            panic!("the block is whole")
+        };
         assert_eq!(ops.len(), 2);
-        assert_ne!(ops[0].chain as usize, decode_one(comparison, CodeSize::Bits64)[0].chain as usize, "{bytes:02x?}");
+        assert_ne!(
+            ops[0].chain as usize,
+            decode_one(comparison, CodeSize::Bits64, &Model::default())[0].chain as usize,
+            "{bytes:02x?}"
+        );
         for core in [&mut one, &mut other] {
             core.rip = CODE;
             core.gpr[BLOCK_RIP as usize] = CODE;
