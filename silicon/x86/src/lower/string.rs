@@ -37,6 +37,8 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
         Register::FS => index::FS as u8,
         Register::GS => index::GS as u8,
         Register::None => index::DS as u8 | flat,
+        // 64-bit mode ignores the other prefixes: a fault is #GP, whatever they say.
+        _ if l.size == CodeSize::Bits64 => index::DS as u8 | flat,
         other => other.number() as u8 | flat,
     };
     op.b = index::ES as u8 | flat;

@@ -98,6 +98,8 @@ impl Core {
         let linear = self.wrap(linear);
         let mut at = linear;
         let mut left = bytes.max(1);
+        // No byte may be in the hole, whatever the tables say of the first page.
+        self.check_canonical(self.wrap(linear.wrapping_add(left - 1)), access.segment)?;
         loop {
             self.translate(at, access)?;
             let in_page = 4096 - (at & 0xfff);

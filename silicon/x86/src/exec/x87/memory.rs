@@ -69,7 +69,12 @@ impl Core {
         let within_page = (linear & 0xfff) + bytes <= 4096;
         // Within a page, what the first piece may do the others may as well.
         if kind == AccessKind::Write && !within_page {
-            self.check_store(linear, op.seg, bytes)?;
+            // Pieces fault in order: of an m80 operand the significand, then sign and exponent (as an AMD EPYC does).
+            let first = if bytes == 10 { 8 } else { bytes };
+            self.check_store(linear, op.seg, first)?;
+            if bytes > first {
+                self.check_store(linear.wrapping_add(first) & mask, op.seg, bytes - first)?;
+            }
         }
         Ok(Area { linear, seg: op.seg, mask })
     }
