@@ -1,6 +1,8 @@
 //! A hypervisor that plays back what a guest would do: for tests of the machine without a processor.
 
 use std::collections::VecDeque;
+use std::io::Write;
+use std::sync::{Arc, Mutex};
 
 use kvm_bindings::{kvm_regs, kvm_sregs};
 
@@ -182,5 +184,20 @@ impl MachineVm for Scripted {
 
     fn set_trace(&mut self, sink: TraceSink) {
         self.sink = Some(sink);
+    }
+}
+
+/// Where a serial port prints: its clones see the same bytes.
+#[derive(Clone, Default)]
+pub struct Screen(pub Arc<Mutex<Vec<u8>>>);
+
+impl Write for Screen {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }

@@ -1,7 +1,5 @@
-use std::sync::{Arc, Mutex};
-
 use super::*;
-use crate::scripted::{Act, Scripted};
+use crate::scripted::{Act, Screen, Scripted};
 use crate::vm::LineLevel;
 
 fn machine(acts: impl IntoIterator<Item = Act>, cpus: u8) -> Machine<Scripted> {
@@ -74,17 +72,6 @@ fn typed_bytes_reach_the_guest_with_an_interrupt() {
 
 #[test]
 fn serial_output_is_seen() {
-    #[derive(Clone, Default)]
-    struct Screen(Arc<Mutex<Vec<u8>>>);
-    impl Write for Screen {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
     let screen = Screen::default();
     let vm = Scripted::new(b"ok\n".map(|byte| Act::Out(0x3f8, vec![byte])));
     let mut machine = Machine::new(vm, 16 << 20, 1, vec![], Box::new(screen.clone())).unwrap();

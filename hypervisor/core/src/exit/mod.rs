@@ -109,11 +109,7 @@ impl Vcpu {
             }
             // No-operations for a guest without devices that need them: caches are coherent, MONITOR never waits.
             ExitReason::WbinvdOrWbnoinvd | ExitReason::Invd | ExitReason::Mwait | ExitReason::Monitor => self.skip(),
-            ExitReason::Rdpmc => {
-                self.queue_gp();
-                Next::Resume
-            }
-            ExitReason::Xsetbv => {
+            ExitReason::Rdpmc | ExitReason::Xsetbv => {
                 self.queue_gp();
                 Next::Resume
             }

@@ -78,7 +78,7 @@ impl Vcpu {
             Err(MsrError::GeneralProtection(_)) => return Err(GeneralProtection),
             Err(MsrError::Foreign { .. }) => {}
         }
-        let canonical = |v: u64| ((v as i64) << 16 >> 16) as u64 == v;
+        let canonical = self.processor.core.model.is_canonical(value);
         match number {
             msr::IA32_TSC => {
                 // A write changes the offset, and TSC_ADJUST by as much.
@@ -93,8 +93,8 @@ impl Vcpu {
             }
             msr::IA32_EFER => return self.write_efer(value),
             msr::IA32_STAR => self.processor.core.msrs.star = value,
-            msr::IA32_LSTAR if canonical(value) => self.processor.core.msrs.lstar = value,
-            msr::IA32_CSTAR if canonical(value) => self.processor.core.msrs.cstar = value,
+            msr::IA32_LSTAR if canonical => self.processor.core.msrs.lstar = value,
+            msr::IA32_CSTAR if canonical => self.processor.core.msrs.cstar = value,
             msr::IA32_FMASK if value >> 32 == 0 => self.processor.core.msrs.fmask = value,
             msr::IA32_TSC_AUX if value >> 32 == 0 => self.processor.core.msrs.tsc_aux = value,
             msr::IA32_PAT if valid_pat(value) => self.processor.core.vmwrite(Field::GuestPat, value),

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use host::Wait;
 use irqchip::{Now, Signal};
-use silicon_memory::Word as _;
 use silicon_x86::core::Clock;
 use silicon_x86::mem::DeviceAccess;
 
@@ -125,7 +124,7 @@ impl Vm {
             }
             UserExit::IoOut { .. } => Next::Resume,
             UserExit::MmioRead { access, data } => {
-                let value = u64::from_u64(u64::from_le_bytes(data));
+                let value = u64::from_le_bytes(data);
                 vcpu.device_reads.push(DeviceAccess { value, ..access });
                 vcpu.continue_emulation(&mut self.shared)
             }

@@ -1,11 +1,13 @@
 //! Paging-structure cache ("Caching Paging-Structure Information"): the upper levels of recent walks.
 
-use silicon_memory::Frame;
+use silicon_memory::{Frame, PageState};
 
 /// Result of the upper levels of a walk: the table to go on from.
 #[derive(Clone, Copy, Debug)]
 pub struct Cached {
     pub table: Frame,
+    /// What the machine knows of the table's page; `None` only in an empty place of the cache.
+    pub state: Option<&'static PageState>,
     /// Guest-physical address of the table.
     pub guest: u64,
     /// WRITABLE, USER and EXECUTABLE of the levels above, as in [`super::entry::bit`].
@@ -27,7 +29,7 @@ impl StructureCache {
     #[must_use]
     pub fn new(size: usize, shift: u32) -> Self {
         assert!(size.is_power_of_two(), "the size is an index mask");
-        let none = Cached { table: Frame::unused(), guest: 0, bits: 0 };
+        let none = Cached { table: Frame::unused(), state: None, guest: 0, bits: 0 };
         Self { tags: vec![Self::EMPTY; size], cached: vec![none; size], shift }
     }
 

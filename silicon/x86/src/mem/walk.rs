@@ -52,7 +52,6 @@ struct Step {
     state: Option<&'static PageState>,
     offset: u64,
     raw: u64,
-    writable: bool,
     guest: u64,
 }
 
@@ -119,14 +118,8 @@ impl Core {
                 if format.wide && raw & NO_EXECUTE != 0 {
                     bits &= !bit::EXECUTABLE;
                 }
-                steps[level as usize] = Some(Step {
-                    table: cached.table,
-                    state: self.page_state(cached.guest),
-                    offset,
-                    raw,
-                    writable: true,
-                    guest: cached.guest,
-                });
+                steps[level as usize] =
+                    Some(Step { table: cached.table, state: cached.state, offset, raw, guest: cached.guest });
             }
             if leaf {
                 if let Some(code) = self.permission_fault(bits, access) {
@@ -158,12 +151,12 @@ impl Core {
                 return self.finish_walk(linear, guest, bits, level > 0, access);
             }
             let guest = if format.wide { raw & physical & !0xfff } else { raw & 0xffff_f000 };
-            let table = self.table_frame(linear, guest)?;
+            let (table, state) = self.table_page(linear, guest)?;
             // Flags of the upper levels are set before their content is cached.
             if let Some(step) = steps[level as usize].take() {
                 self.set_flags(linear, step, ACCESSED, format.wide)?;
             }
-            cached = Cached { table, guest, bits };
+            cached = Cached { table, state: Some(state), guest, bits };
             if format.root == 3 {
                 let space = self.mmu.space.0;
                 match level {
@@ -192,14 +185,9 @@ impl Core {
             2 => self.cr3 & 0xffff_ffe0,
             _ => self.cr3 & 0xffff_f000,
         };
-        let table = self.table_frame(linear, guest & !0xfff)?;
+        let (table, state) = self.table_page(linear, guest & !0xfff)?;
         let bits = bit::WRITABLE | bit::USER | bit::EXECUTABLE;
-        Ok((format.root, Cached { table, guest, bits }))
-    }
-
-    fn page_state(&mut self, guest: u64) -> Option<&'static PageState> {
-        let nested = self.ept_peek(guest)?;
-        self.memory.page(HostPhysical(nested.host)).map(|(_, state)| state)
+        Ok((format.root, Cached { table, state: Some(state), guest, bits }))
     }
 
     /// The translation of a table that has just been translated.
@@ -210,14 +198,14 @@ impl Core {
         self.mmu.nested.lookup(guest, self.mmu.ept.0)
     }
 
-    fn table_frame(&mut self, linear: u64, guest: u64) -> Result<Frame, Leave> {
+    fn table_page(&mut self, linear: u64, guest: u64) -> Result<(Frame, &'static PageState), Leave> {
         let nested = match self.ept_translate(guest) {
             Ok(nested) if nested.allowed & 1 != 0 => nested,
             Ok(nested) => return Err(self.ept_violation(linear, guest, 1, nested.allowed, false)),
             Err(failure) => return Err(self.ept_failure(linear, guest, 1, failure, false)),
         };
         match self.memory.page(HostPhysical(nested.host)) {
-            Some((frame, _)) => Ok(frame),
+            Some(page) => Ok(page),
             None => Err(self.ept_failure(linear, guest, 1, EptFailure::Misconfiguration, false)),
         }
     }
@@ -226,7 +214,6 @@ impl Core {
         if step.raw & want == want {
             return Ok(());
         }
-        debug_assert!(step.writable);
         if let Some(nested) = self.ept_peek(step.guest)
             && nested.allowed & 2 == 0
         {
