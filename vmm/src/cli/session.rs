@@ -130,7 +130,10 @@ impl<V: MachineVm> Session<V> {
             if let Some(progress) = &mut self.progress {
                 progress.show(self.machine.vm(), self.started);
             }
-            let Some(chunk) = self.input.as_mut().and_then(InputThread::take) else { continue };
+            let chunk = self.input.as_mut().map(InputThread::take).unwrap_or_default();
+            if chunk.is_empty() {
+                continue;
+            }
             let typed = match self.escape {
                 EscapeKey::Active => filter.feed(&chunk),
                 EscapeKey::Absent => vec![Typed::ForGuest(chunk)],

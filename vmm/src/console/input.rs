@@ -39,18 +39,31 @@ impl InputThread {
         Ok(Self { chunks, open: true })
     }
 
-    /// The next chunk, if there is one.
-    pub fn take(&mut self) -> Option<Vec<u8>> {
-        if !self.open {
-            return None;
-        }
-        match self.chunks.try_recv() {
-            Ok(chunk) => Some(chunk),
-            Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => {
-                self.open = false;
-                None
+    /// Everything that was typed by now. All of it, as two chunks may come with one kick.
+    pub fn take(&mut self) -> Vec<u8> {
+        let mut typed = Vec::new();
+        while self.open {
+            match self.chunks.try_recv() {
+                Ok(chunk) => typed.extend(chunk),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => self.open = false,
             }
         }
+        typed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_chunk_stays_behind_after_a_kick() {
+        let (sender, chunks) = sync_channel(CHUNKS_WAITING);
+        sender.send(vec![3]).unwrap();
+        sender.send(vec![0x1d, b's']).unwrap();
+        let mut input = InputThread { chunks, open: true };
+        assert_eq!(input.take(), [3, 0x1d, b's']);
+        assert!(input.take().is_empty());
     }
 }
