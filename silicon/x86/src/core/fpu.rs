@@ -18,11 +18,24 @@ pub struct Fpu {
     pub mxcsr: u32,
     /// XMM0-15.
     pub xmm: [u128; 16],
+    /// Bits 255:128 of YMM0-15. An SSE instruction leaves them, a VEX-encoded one with 128 bits clears them.
+    pub ymm_high: [u128; 16],
 }
 
 impl Default for Fpu {
     /// State after power-up or RESET ("Processor State After Reset").
     fn default() -> Self {
-        Self { st: [F80::ZERO; 8], fcw: 0x0040, fsw: 0, ftw: 0, fop: 0, fip: 0, fdp: 0, mxcsr: 0x1f80, xmm: [0; 16] }
+        Self {
+            st: [F80::ZERO; 8],
+            fcw: 0x0040,
+            fsw: 0,
+            ftw: 0,
+            fop: 0,
+            fip: 0,
+            fdp: 0,
+            mxcsr: 0x1f80,
+            xmm: [0; 16],
+            ymm_high: [0; 16],
+        }
     }
 }

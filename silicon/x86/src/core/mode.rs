@@ -36,6 +36,9 @@ pub struct Mode {
     pub key: u8,
     /// No SSE instruction raises #UD or #NM: CR0.EM and CR0.TS are clear, CR4.OSFXSR is set.
     pub sse_usable: bool,
+    /// No VEX-encoded vector instruction raises #UD or #NM: protected mode, CR4.OSXSAVE and XCR0 bits 1 and 2 are set,
+    /// CR0.TS is clear.
+    pub avx_usable: bool,
     /// No x87 or MMX instruction raises #UD or #NM: CR0.EM and CR0.TS are clear.
     pub x87_usable: bool,
 }
@@ -51,6 +54,7 @@ impl Default for Mode {
             privilege: 2,
             key: 0,
             sse_usable: false,
+            avx_usable: false,
             x87_usable: true,
         }
     }
@@ -72,7 +76,7 @@ impl Mode {
 }
 
 impl Core {
-    /// Recomputes [`Core::mode`]. Must be called after any change of CR0, CR4, EFER, CS, SS, or RFLAGS.VM and AC.
+    /// Recomputes [`Core::mode`]. Must be called after any change of CR0, CR4, EFER, XCR0, CS, SS, or RFLAGS.VM and AC.
     pub fn update_mode(&mut self) {
         let cs = &self.seg[index::CS];
         let operating = if self.cr0 & cr0::PE == 0 {
@@ -120,6 +124,7 @@ impl Core {
             privilege,
             key: code as u8,
             sse_usable: x87_usable && self.cr4 & cr4::OSFXSR != 0,
+            avx_usable: self.avx_enabled() && self.cr0 & cr0::TS == 0,
             x87_usable,
         };
         self.mmu.set_privilege(privilege);
@@ -128,6 +133,16 @@ impl Core {
 }
 
 impl Core {
+    /// Whether VEX-encoded vector instructions exist now: otherwise they are #UD, whatever CR0.TS is.
+    #[must_use]
+    pub fn avx_enabled(&self) -> bool {
+        const SSE_AND_AVX: u64 = 0b110;
+        self.cr0 & cr0::PE != 0
+            && self.rflags_rest & rflags::VM == 0
+            && self.cr4 & cr4::OSXSAVE != 0
+            && self.xcr0 & SSE_AND_AVX == SSE_AND_AVX
+    }
+
     /// Linear address of the instruction at [`Core::rip`].
     #[inline(always)]
     #[must_use]

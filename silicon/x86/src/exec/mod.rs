@@ -1,6 +1,7 @@
 //! Execution of instructions, one file a family.
 
 pub mod alu;
+pub mod avx;
 pub mod bit;
 pub mod branch;
 pub mod cache;

@@ -1,6 +1,7 @@
 //! From a decoded instruction to an [`Op`]. One file a family; each claims the mnemonics it knows.
 
 pub mod alu;
+pub mod avx;
 pub mod bit;
 pub mod branch;
 pub mod chain;
@@ -44,6 +45,7 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
         .or_else(|| system::lower(l))
         .or_else(|| sse::lower(l))
         .or_else(|| x87::lower(l))
+        .or_else(|| avx::lower(l))
 }
 
 /// Whether a block ends after this instruction although it is no branch.

@@ -116,6 +116,7 @@ features! {
     Pku "pku" 0x7:0 Ecx[3] no;
     La57 "la57" 0x7:0 Ecx[16] no;
     Rdpid "rdpid" 0x7:0 Ecx[22] yes;
+    Pks "pks" 0x7:0 Ecx[31] no;
     Fsrm "fsrm" 0x7:0 Edx[4] yes;
     MdClear "md_clear" 0x7:0 Edx[10] yes;
     Ibrs "ibrs" 0x7:0 Edx[26] yes;
@@ -123,6 +124,11 @@ features! {
     FlushL1d "flush_l1d" 0x7:0 Edx[28] yes;
     ArchCapabilities "arch_capabilities" 0x7:0 Edx[29] yes;
     Ssbd "ssbd" 0x7:0 Edx[31] yes;
+    Lam "lam" 0x7:1 Eax[26] no;
+    Xsaveopt "xsaveopt" 0xd:1 Eax[0] no;
+    Xsavec "xsavec" 0xd:1 Eax[1] no;
+    Xgetbv1 "xgetbv1" 0xd:1 Eax[2] no;
+    Xsaves "xsaves" 0xd:1 Eax[3] no;
     LahfLm "lahf_lm" 0x8000_0001:0 Ecx[0] yes;
     Abm "abm" 0x8000_0001:0 Ecx[5] yes;
     Prefetchw "3dnowprefetch" 0x8000_0001:0 Ecx[8] yes;
