@@ -71,6 +71,9 @@ fn a_level_line_interrupts_until_the_device_is_served() {
 fn suppressing(broadcast: EoiBroadcast) -> Irqchip {
     let features = Features { eoi_broadcast: broadcast, ..Features::default() };
     let mut irqchip = Irqchip::new(IrqchipConfig { features, ..IrqchipConfig::default() });
+    for port in [0x21, 0xa1] {
+        out(&mut irqchip, port, 0xff, T0);
+    }
     irqchip.add_vcpu(0);
     // Enabled, spurious vector 0xff, and no broadcast of ends.
     write(&mut irqchip, 0, LAPIC + 0xf0, 0x11ff);
