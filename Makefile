@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help demo test bench setup nightly shell format
+.PHONY: help demo test bench setup nightly fuzz shell format
 
 help: ## this list
 	@echo "Glassvisor: KVM in user space, on a modelled x86-64 machine. Targets:"
@@ -36,6 +36,10 @@ nightly: ## what takes longer: cargo-deny, many cases, QEMU cross-check, short b
 	@tools/test.sh
 	cargo build --release -p vmm --bin glassvisor
 	@tools/nightly.sh
+
+fuzz: ## fuzz the processor with libFuzzer, an hour for each of four targets (FUZZ="60 vmcs" for less)
+	@tools/setup.sh build
+	@tools/fuzz.sh $(FUZZ)
 
 setup: ## install system packages and Rust where missing
 	@tools/setup.sh

@@ -19,6 +19,10 @@ echo "nightly: random instructions against this processor, two million cases of 
 GLASSVISOR_CASES=${GLASSVISOR_CASES:-2000000} GLASSVISOR_SEED=$(date +%Y%m%d) \
     cargo test -q --profile fast -p silicon-x86 --test random -- --nocapture
 
+echo "nightly: fuzz targets of the processor, half a million inputs each"
+GLASSVISOR_CASES=${GLASSVISOR_FUZZ_CASES:-500000} GLASSVISOR_SEED=$(date +%Y%m%d) \
+    cargo test -q --profile fast -p silicon-x86 --test fuzz
+
 echo "nightly: the guest's self-check under QEMU TCG (4 processors)"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
