@@ -112,6 +112,8 @@ pub fn needs(feature: C) -> Needs {
         C::POPCNT => F::Popcnt,
         C::RDRAND => F::Rdrand,
         C::FSGSBASE => F::Fsgsbase,
+        C::AVX => F::Avx,
+        C::AVX2 => F::Avx2,
         C::BMI1 => F::Bmi1,
         C::BMI2 => F::Bmi2,
         C::INVPCID => F::Invpcid,

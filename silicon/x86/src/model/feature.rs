@@ -91,8 +91,8 @@ features! {
     Popcnt "popcnt" 0x1:0 Ecx[23] yes;
     TscDeadlineTimer "tsc_deadline_timer" 0x1:0 Ecx[24] yes;
     Aes "aes" 0x1:0 Ecx[25] no;
-    Xsave "xsave" 0x1:0 Ecx[26] no;
-    Avx "avx" 0x1:0 Ecx[28] no;
+    Xsave "xsave" 0x1:0 Ecx[26] yes;
+    Avx "avx" 0x1:0 Ecx[28] yes;
     F16c "f16c" 0x1:0 Ecx[29] no;
     Rdrand "rdrand" 0x1:0 Ecx[30] yes;
     Hypervisor "hypervisor" 0x1:0 Ecx[31] yes;
@@ -100,7 +100,7 @@ features! {
     Fsgsbase "fsgsbase" 0x7:0 Ebx[0] yes;
     TscAdjust "tsc_adjust" 0x7:0 Ebx[1] yes;
     Bmi1 "bmi1" 0x7:0 Ebx[3] yes;
-    Avx2 "avx2" 0x7:0 Ebx[5] no;
+    Avx2 "avx2" 0x7:0 Ebx[5] yes;
     Smep "smep" 0x7:0 Ebx[7] yes;
     Bmi2 "bmi2" 0x7:0 Ebx[8] yes;
     Erms "erms" 0x7:0 Ebx[9] yes;

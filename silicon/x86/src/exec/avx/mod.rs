@@ -5,7 +5,10 @@
 //! becomes zero.
 
 pub mod apply;
+pub mod masked;
+pub mod moves;
 pub mod operand;
+pub mod permute;
 
 use x86_defs::exception::vector;
 
