@@ -52,7 +52,7 @@ impl Model {
     pub const fn highest_basic_leaf(&self) -> u32 {
         if self.crystal_hz != 0 {
             0x16
-        } else if self.has(Feature::X2apic) {
+        } else if self.has(Feature::X2apic) || self.has(Feature::Xsave) {
             0xd
         } else {
             0xb
