@@ -65,6 +65,7 @@ pub fn reason(code: Code) -> Option<&'static str> {
         {
             "PREFETCHW of a register: a NOP on Intel, #UD on AMD"
         }
+        M::Vrcpps | M::Vrcpss | M::Vrsqrtps | M::Vrsqrtss => "an approximation, where makers differ",
         M::Bswap if code == C::Bswap_r16 => "undefined by the manual",
         M::Rcpps | M::Rcpss | M::Rsqrtps | M::Rsqrtss => "an approximation, where makers differ",
         M::Fsin | M::Fcos | M::Fsincos | M::Fptan | M::Fpatan | M::F2xm1 | M::Fyl2x | M::Fyl2xp1 => {
@@ -121,8 +122,14 @@ pub fn missing(code: Code) -> Option<&'static str> {
                 Register::Ecx => host.ecx,
                 Register::Edx => host.edx,
             };
-            // User mode has these two only where the kernel says so, not CPUID.
-            let enabled = feature != CpuidFeature::FSGSBASE || fsgsbase_is_enabled();
+            // User mode has these only where the kernel says so, not CPUID.
+            let enabled = match feature {
+                CpuidFeature::FSGSBASE => fsgsbase_is_enabled(),
+                CpuidFeature::AVX | CpuidFeature::AVX2 | CpuidFeature::FMA | CpuidFeature::F16C => {
+                    std::arch::is_x86_feature_detected!("avx")
+                }
+                _ => true,
+            };
             (word >> row.bit & 1 == 0 || !enabled).then_some(row.name)
         }
         Needs::Nothing | Needs::Impossible => None,

@@ -99,11 +99,7 @@ pub fn insert_half<S: Source>(core: &mut Core, op: &Op) -> Done {
 
 /// The low half from a scalar: `destination = f(source 1, source 2, imm)`.
 #[inline(always)]
-pub fn widen<S: sse::Source, T: Word + Pod, V: Pod>(
-    core: &mut Core,
-    op: &Op,
-    f: impl Fn(V, T, u8) -> V,
-) -> Done {
+pub fn widen<S: sse::Source, T: Word + Pod, V: Pod>(core: &mut Core, op: &Op, f: impl Fn(V, T, u8) -> V) -> Done {
     core.check_avx()?;
     let b = S::scalar::<T>(core, op)?;
     let [a, _] = get(core, vvvv(op));

@@ -4,7 +4,9 @@ use bytemuck::cast;
 use iced_x86::Mnemonic;
 
 use super::{has_memory, is_wide, three, two};
-use crate::exec::avx::apply::{across, blend, broadcast, extend_both, extract, general, shift, signs, stepped, vector, widen};
+use crate::exec::avx::apply::{
+    across, blend, broadcast, extend_both, extract, general, shift, signs, stepped, vector, widen,
+};
 use crate::exec::avx::moves::test;
 use crate::exec::avx::operand::{self, Immediate};
 use crate::exec::avx::permute;
@@ -82,15 +84,13 @@ macro_rules! extend {
     ($l:expr, [$t:ty; $n:literal] in $word:ty, $double:ty => $r:ty) => {{
         type Lanes = <$r as Lane>::Xmm;
         let exec: Exec = match (is_wide($l), has_memory($l)) {
-            (false, false) => |c, o| {
-                widen::<Register, $word, Lanes>(c, o, |_, b, _| shuffle::extend(cast::<$word, [$t; $n]>(b)))
-            },
-            (false, true) => |c, o| {
-                widen::<Memory, $word, Lanes>(c, o, |_, b, _| shuffle::extend(cast::<$word, [$t; $n]>(b)))
-            },
-            (true, false) => |c, o| {
-                extend_both::<Register, $double, [$t; $n], Lanes>(c, o, shuffle::extend)
-            },
+            (false, false) => {
+                |c, o| widen::<Register, $word, Lanes>(c, o, |_, b, _| shuffle::extend(cast::<$word, [$t; $n]>(b)))
+            }
+            (false, true) => {
+                |c, o| widen::<Memory, $word, Lanes>(c, o, |_, b, _| shuffle::extend(cast::<$word, [$t; $n]>(b)))
+            }
+            (true, false) => |c, o| extend_both::<Register, $double, [$t; $n], Lanes>(c, o, shuffle::extend),
             (true, true) => |c, o| extend_both::<Memory, $double, [$t; $n], Lanes>(c, o, shuffle::extend),
         };
         two($l, exec)
@@ -208,9 +208,7 @@ fn arithmetic(l: &Lowering<'_>) -> Option<Op> {
         Mnemonic::Vpmaddwd => sources!(l, i16 => i32, |a, b, _| multiply_add(a, b)),
         Mnemonic::Vpmaddubsw => sources!(l, u8 => i16, |a, b, _| multiply_add_bytes(a, b)),
         Mnemonic::Vpsadbw => sources!(l, u8 => u64, |a, b, _| sum_of_differences(a, b)),
-        Mnemonic::Vmpsadbw => {
-            three(l, forms!(l, stepped, [[u8; 16], [u16; 8]], 3, multiple_sums_of_differences))
-        }
+        Mnemonic::Vmpsadbw => three(l, forms!(l, stepped, [[u8; 16], [u16; 8]], 3, multiple_sums_of_differences)),
         Mnemonic::Vphminposuw => source!(l, u16 => u16, |b, _| minimum_position(b)),
         Mnemonic::Vphaddw => sources!(l, u16 => u16, |a, b, _| horizontal(a, b, u16::wrapping_add)),
         Mnemonic::Vphaddd => sources!(l, u32 => u32, |a, b, _| horizontal(a, b, u32::wrapping_add)),
@@ -361,9 +359,9 @@ fn converted(l: &Lowering<'_>) -> Option<Op> {
         Mnemonic::Vpextrq => pick!(l, u64),
 
         Mnemonic::Vpmovmskb => signs!(l, [u8; 16], 16, |a| byte_signs(&a)),
-        Mnemonic::Vmovmskps => signs!(l, [u32; 4], 4, |a| {
-            a.iter().rev().fold(0, |signs, v| signs << 1 | u64::from(v >> 31))
-        }),
+        Mnemonic::Vmovmskps => {
+            signs!(l, [u32; 4], 4, |a| { a.iter().rev().fold(0, |signs, v| signs << 1 | u64::from(v >> 31)) })
+        }
         Mnemonic::Vmovmskpd => signs!(l, [u64; 2], 2, |a| a[0] >> 63 | a[1] >> 63 << 1),
         _ => return None,
     })

@@ -93,7 +93,10 @@ macro_rules! masked {
 /// VPCMPxSTRx.
 macro_rules! text {
     ($l:expr, $handler:ident, $lengths:ty) => {
-        two($l, if has_memory($l) { moves::$handler::<Unaligned, $lengths> } else { moves::$handler::<Register, $lengths> })
+        two(
+            $l,
+            if has_memory($l) { moves::$handler::<Unaligned, $lengths> } else { moves::$handler::<Register, $lengths> },
+        )
     };
 }
 
