@@ -18,6 +18,7 @@ pub mod operand;
 pub mod shuffle;
 pub mod state;
 pub mod text;
+pub mod xsave;
 
 use silicon_float::Mxcsr;
 use x86_defs::control::{cr0, cr4};
