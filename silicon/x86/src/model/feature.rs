@@ -81,7 +81,7 @@ features! {
     Monitor "monitor" 0x1:0 Ecx[3] no;
     Vmx "vmx" 0x1:0 Ecx[5] yes;
     Ssse3 "ssse3" 0x1:0 Ecx[9] yes;
-    Fma "fma" 0x1:0 Ecx[12] no;
+    Fma "fma" 0x1:0 Ecx[12] yes;
     Cx16 "cx16" 0x1:0 Ecx[13] yes;
     Pcid "pcid" 0x1:0 Ecx[17] yes;
     Sse41 "sse4_1" 0x1:0 Ecx[19] yes;
@@ -92,8 +92,8 @@ features! {
     TscDeadlineTimer "tsc_deadline_timer" 0x1:0 Ecx[24] yes;
     Aes "aes" 0x1:0 Ecx[25] no;
     Xsave "xsave" 0x1:0 Ecx[26] no;
-    Avx "avx" 0x1:0 Ecx[28] no;
-    F16c "f16c" 0x1:0 Ecx[29] no;
+    Avx "avx" 0x1:0 Ecx[28] yes;
+    F16c "f16c" 0x1:0 Ecx[29] yes;
     Rdrand "rdrand" 0x1:0 Ecx[30] yes;
     Hypervisor "hypervisor" 0x1:0 Ecx[31] yes;
     Arat "arat" 0x6:0 Eax[2] yes;
