@@ -33,16 +33,16 @@ pub fn convert<B: Copy, R: Copy + Default, const N: usize, const M: usize>(
     out
 }
 
-/// CMPSS.
+/// VCMPSS: the low five bits of `predicate` count, of CMPSS the low three.
 #[inline(always)]
-pub fn compare32(a: u32, b: u32, imm: u8, mxcsr: &mut Mxcsr) -> u32 {
-    if sse::cmp::<F32>(a, b, imm & 7, mxcsr) { u32::MAX } else { 0 }
+pub fn compare32(a: u32, b: u32, predicate: u8, mxcsr: &mut Mxcsr) -> u32 {
+    if sse::cmp::<F32>(a, b, predicate, mxcsr) { u32::MAX } else { 0 }
 }
 
-/// CMPSD.
+/// VCMPSD: the low five bits of `predicate` count, of CMPSD the low three.
 #[inline(always)]
-pub fn compare64(a: u64, b: u64, imm: u8, mxcsr: &mut Mxcsr) -> u64 {
-    if sse::cmp::<F64>(a, b, imm & 7, mxcsr) { u64::MAX } else { 0 }
+pub fn compare64(a: u64, b: u64, predicate: u8, mxcsr: &mut Mxcsr) -> u64 {
+    if sse::cmp::<F64>(a, b, predicate, mxcsr) { u64::MAX } else { 0 }
 }
 
 /// ROUNDSS, ROUNDSD.

@@ -120,11 +120,13 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
         Mnemonic::Comisd => comi!(l, F64, u64, Signalling::Signalling),
         Mnemonic::Ucomiss => comi!(l, F32, u32, Signalling::Quiet),
         Mnemonic::Ucomisd => comi!(l, F64, u64, Signalling::Quiet),
-        Mnemonic::Cmpps => packed!(l, [u32; 4], |a, b, i, m| lanes(a, b, m, |x, y, m| compare32(x, y, i, m))),
-        Mnemonic::Cmppd => packed!(l, [u64; 2], |a, b, i, m| lanes(a, b, m, |x, y, m| compare64(x, y, i, m))),
-        Mnemonic::Cmpss => scalar!(l, u32, compare32),
+        Mnemonic::Cmpps => packed!(l, [u32; 4], |a, b, i, m| lanes(a, b, m, |x, y, m| compare32(x, y, i & 7, m))),
+        Mnemonic::Cmppd => packed!(l, [u64; 2], |a, b, i, m| lanes(a, b, m, |x, y, m| compare64(x, y, i & 7, m))),
+        Mnemonic::Cmpss => scalar!(l, u32, |a, b, i, m| compare32(a, b, i & 7, m)),
         // The mnemonic is also that of the string instruction.
-        Mnemonic::Cmpsd if l.insn.code() == Code::Cmpsd_xmm_xmmm64_imm8 => scalar!(l, u64, compare64),
+        Mnemonic::Cmpsd if l.insn.code() == Code::Cmpsd_xmm_xmmm64_imm8 => {
+            scalar!(l, u64, |a, b, i, m| compare64(a, b, i & 7, m))
+        }
         _ => return None,
     })
 }
