@@ -29,8 +29,8 @@ const FEATURES: [CpuidFeature; 3] = [CpuidFeature::AVX, CpuidFeature::FMA, Cpuid
 
 /// How the instructions of these families are called.
 const FAMILIES: [&str; 19] = [
-    "Vadd", "Vsub", "Vmul", "Vdiv", "Vsqrt", "Vmin", "Vmax", "Vround", "Vhadd", "Vhsub", "Vdp", "Vcmp", "Vcomi", "Vucomi",
-    "Vcvt", "Vfm", "Vfnm", "Vrcp", "Vrsqrt",
+    "Vadd", "Vsub", "Vmul", "Vdiv", "Vsqrt", "Vmin", "Vmax", "Vround", "Vhadd", "Vhsub", "Vdp", "Vcmp", "Vcomi",
+    "Vucomi", "Vcvt", "Vfm", "Vfnm", "Vrcp", "Vrsqrt",
 ];
 
 /// Approximations, which differ between processors.

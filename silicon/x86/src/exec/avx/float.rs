@@ -1,12 +1,13 @@
-//! Scalar floating point: the low bytes are computed, the rest of the XMM register comes from source 1, and what is above
-//! becomes zero.
+//! Scalar floating point, of which the low bytes are computed, the rest of the XMM register comes from source 1, and what is
+//! above becomes zero; and dot products.
 
 use bytemuck::{Pod, bytes_of, bytes_of_mut, pod_read_unaligned};
 use silicon_float::{Float, Mxcsr, Signalling, sse};
 use silicon_memory::Word;
 
-use super::operand::{get, set_low, vvvv};
+use super::operand::{self, get, set, set_low, vvvv};
 use crate::exec::sse::compare::report;
+use crate::exec::sse::dot::Dot;
 use crate::exec::sse::operand::{Source, low};
 use crate::op::Done;
 use crate::{Core, Op};
@@ -50,5 +51,27 @@ pub fn general<S: Source, T: Word + Pod, R: Word>(core: &mut Core, op: &Op, f: i
     let b = S::scalar::<T>(core, op)?;
     let result = core.simd(|mxcsr| f(b, mxcsr))?;
     core.set(op.a, result);
+    Ok(())
+}
+
+/// VDPPS and VDPPD of 128 bits.
+#[inline(always)]
+pub fn product<S: operand::Source, V: Pod>(core: &mut Core, op: &Op, f: Dot<V, 1>) -> Done {
+    core.check_avx()?;
+    let b = S::half::<V>(core, op)?;
+    let [a, _] = get(core, vvvv(op));
+    let [result] = core.simd_steps(|mxcsr| f([a], [b], op.imm as u8, mxcsr))?;
+    set_low(core, op.a, result);
+    Ok(())
+}
+
+/// VDPPS of 256 bits.
+#[inline(always)]
+pub fn product_wide<S: operand::Source, V: Pod>(core: &mut Core, op: &Op, f: Dot<V, 2>) -> Done {
+    core.check_avx()?;
+    let b = S::both::<V>(core, op)?;
+    let a = get(core, vvvv(op));
+    let result = core.simd_steps(|mxcsr| f(a, b, op.imm as u8, mxcsr))?;
+    set(core, op.a, result);
     Ok(())
 }

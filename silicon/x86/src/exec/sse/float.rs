@@ -2,8 +2,6 @@
 
 use silicon_float::{F32, F64, Float, Mxcsr, RoundImm, sse};
 
-use super::lane::each;
-
 /// `f` of each pair of lanes.
 #[inline(always)]
 pub fn lanes<A: Copy, R: Copy + Default, const N: usize>(
@@ -75,30 +73,4 @@ pub fn horizontal<T: Copy, const N: usize>(
         out[N / 2 + i] = f(b[2 * i], b[2 * i + 1], mxcsr);
     }
     out
-}
-
-/// DPPS.
-pub fn dot32(a: [u32; 4], b: [u32; 4], imm: u8, mxcsr: &mut Mxcsr) -> [u32; 4] {
-    let mut products = [0; 4];
-    for i in 0..4 {
-        if imm >> (4 + i) & 1 != 0 {
-            products[i] = sse::mul::<F32>(a[i], b[i], mxcsr);
-        }
-    }
-    let low = sse::add::<F32>(products[0], products[1], mxcsr);
-    let high = sse::add::<F32>(products[2], products[3], mxcsr);
-    let sum = sse::add::<F32>(low, high, mxcsr);
-    each(|i| if imm >> i & 1 != 0 { sum } else { 0 })
-}
-
-/// DPPD.
-pub fn dot64(a: [u64; 2], b: [u64; 2], imm: u8, mxcsr: &mut Mxcsr) -> [u64; 2] {
-    let mut products = [0; 2];
-    for i in 0..2 {
-        if imm >> (4 + i) & 1 != 0 {
-            products[i] = sse::mul::<F64>(a[i], b[i], mxcsr);
-        }
-    }
-    let sum = sse::add::<F64>(products[0], products[1], mxcsr);
-    each(|i| if imm >> i & 1 != 0 { sum } else { 0 })
 }

@@ -6,9 +6,10 @@ use silicon_float::{F32, F64, Signalling};
 
 use super::{is_wide, three, two};
 use crate::exec::avx::apply::float_vector;
-use crate::exec::avx::float::{compare, scalar};
+use crate::exec::avx::float::{compare, product, product_wide, scalar};
 use crate::exec::avx::operand::{Memory, Register};
-use crate::exec::sse::float::{add_sub, compare32, compare64, convert, dot32, dot64, horizontal, lanes, round};
+use crate::exec::sse::dot::{dot32, dot64};
+use crate::exec::sse::float::{add_sub, compare32, compare64, convert, horizontal, lanes, round};
 use crate::exec::sse::lane::map;
 use crate::exec::sse::operand as scalars;
 use crate::op::{Lowering, Op};
@@ -142,8 +143,14 @@ fn others(l: &Lowering<'_>) -> Option<Op> {
         Mnemonic::Vhaddpd => binary!(l, [u64; 2], |a, b, _, m| horizontal(a, b, m, add::<F64>)),
         Mnemonic::Vhsubps => binary!(l, [u32; 4], |a, b, _, m| horizontal(a, b, m, sub::<F32>)),
         Mnemonic::Vhsubpd => binary!(l, [u64; 2], |a, b, _, m| horizontal(a, b, m, sub::<F64>)),
-        Mnemonic::Vdpps => binary!(l, [u32; 4], dot32),
-        Mnemonic::Vdppd => binary!(l, [u64; 2], dot64),
+        Mnemonic::Vdpps => match (is_wide(l), l.is_mem(2)) {
+            (false, false) => three(l, |c, o| product::<Register, _>(c, o, dot32)),
+            (false, true) => three(l, |c, o| product::<Memory, _>(c, o, dot32)),
+            (true, false) => three(l, |c, o| product_wide::<Register, _>(c, o, dot32)),
+            (true, true) => three(l, |c, o| product_wide::<Memory, _>(c, o, dot32)),
+        },
+        Mnemonic::Vdppd if l.is_mem(2) => three(l, |c, o| product::<Memory, _>(c, o, dot64)),
+        Mnemonic::Vdppd => three(l, |c, o| product::<Register, _>(c, o, dot64)),
 
         Mnemonic::Vcomiss => comi!(l, F32, u32, Signalling::Signalling),
         Mnemonic::Vcomisd => comi!(l, F64, u64, Signalling::Signalling),

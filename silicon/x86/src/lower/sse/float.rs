@@ -5,7 +5,8 @@ use silicon_float::sse::{add, div, max, min, mul, rcp, rsqrt, sqrt, sub};
 use silicon_float::{F32, F64, Signalling};
 
 use super::source;
-use crate::exec::sse::float::{add_sub, compare32, compare64, dot32, dot64, horizontal, lanes, round};
+use crate::exec::sse::dot::{dot32, dot64, product};
+use crate::exec::sse::float::{add_sub, compare32, compare64, horizontal, lanes, round};
 use crate::exec::sse::lane::map;
 use crate::exec::sse::operand::{Memory, Register};
 use crate::exec::sse::{apply, compare};
@@ -113,8 +114,12 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
         Mnemonic::Haddpd => packed!(l, [u64; 2], |a, b, _, m| horizontal(a, b, m, add::<F64>)),
         Mnemonic::Hsubps => packed!(l, [u32; 4], |a, b, _, m| horizontal(a, b, m, sub::<F32>)),
         Mnemonic::Hsubpd => packed!(l, [u64; 2], |a, b, _, m| horizontal(a, b, m, sub::<F64>)),
-        Mnemonic::Dpps => packed!(l, [u32; 4], dot32),
-        Mnemonic::Dppd => packed!(l, [u64; 2], dot64),
+        Mnemonic::Dpps => {
+            source(l, |c, o| product::<Register, _>(c, o, dot32), |c, o| product::<Memory, _>(c, o, dot32))
+        }
+        Mnemonic::Dppd => {
+            source(l, |c, o| product::<Register, _>(c, o, dot64), |c, o| product::<Memory, _>(c, o, dot64))
+        }
 
         Mnemonic::Comiss => comi!(l, F32, u32, Signalling::Signalling),
         Mnemonic::Comisd => comi!(l, F64, u64, Signalling::Signalling),
