@@ -5,6 +5,9 @@
 //! becomes zero.
 
 pub mod apply;
+pub mod convert;
+pub mod float;
+pub mod fma;
 pub mod masked;
 pub mod moves;
 pub mod operand;
