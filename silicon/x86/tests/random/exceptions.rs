@@ -48,6 +48,9 @@ pub fn reason(code: Code) -> Option<&'static str> {
         M::Fxsave | M::Fxsave64 | M::Fxrstor | M::Fxrstor64 | M::Fnsave | M::Fnstenv | M::Frstor | M::Fldenv => {
             "x87 instruction pointers and reserved bytes, where makers differ; see sse_state_and_faults and x87"
         }
+        M::Xsave | M::Xsave64 | M::Xsaveopt | M::Xsaveopt64 | M::Xsavec | M::Xsavec64 | M::Xrstor | M::Xrstor64 => {
+            "x87 instruction pointers and the components in use, where makers differ; see xsave_against_this_processor"
+        }
         M::Jmp | M::Call | M::Ret
             if matches!(
                 code,
@@ -81,8 +84,6 @@ pub fn is_undefined(code: Code) -> bool {
     match code {
         // A VM function is available where the VMCS enables it, which the modelled VMX cannot.
         C::Vmfunc => true,
-        // CR4.OSXSAVE cannot be set.
-        C::Xsave_mem | C::Xsave64_mem | C::Xrstor_mem | C::Xrstor64_mem => true,
         // The decoder's old form of UD0.
         C::Ud0 => true,
         _ => false,

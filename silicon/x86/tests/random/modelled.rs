@@ -68,7 +68,7 @@ impl Modelled {
         let read_only: Vec<u8> = (0..0x1000).map(read_only_byte).collect();
         frame(&core, READ_ONLY_FRAME).write(0, &read_only);
         core.vmx.controls.vpid = 1;
-        core.vmx.controls.secondary |= secondary::ENABLE_INVPCID;
+        core.vmx.controls.secondary |= secondary::ENABLE_INVPCID | secondary::ENABLE_XSAVES;
         core.cr0 = cr0::PE | cr0::PG | cr0::WP | cr0::NE | cr0::ET | cr0::MP;
         core.cr4 = cr4::PAE | cr4::OSFXSR | cr4::OSXMMEXCPT | cr4::FSGSBASE | cr4::OSXSAVE;
         core.xcr0 = X87_SSE_AVX;
