@@ -5,6 +5,7 @@ use x86_defs::vmx::controls::secondary;
 
 use super::control::osxsave;
 use super::exits::privileged;
+use crate::model::Feature;
 use crate::op::Done;
 use crate::{Core, Op};
 
@@ -22,21 +23,22 @@ pub fn rdpid(core: &mut Core, op: &Op) -> Done {
     Ok(())
 }
 
-/// XGETBV: XCR0 of a processor that has x87 and SSE state only.
-pub fn xgetbv(core: &mut Core, op: &Op) -> Done {
-    let _ = op;
+/// XGETBV: XCR0, or with ECX = 1 what of it is in use.
+pub fn xgetbv(core: &mut Core, _: &Op) -> Done {
     if !osxsave(core) {
         return Err(core.ud());
     }
-    if core.gpr[1] as u32 != 0 {
-        return Err(core.gp0());
-    }
-    core.gpr[0] = 3;
-    core.gpr[2] = 0;
+    let value = match core.gpr[1] as u32 {
+        0 => core.xcr0,
+        1 if core.model.has(Feature::Xgetbv1) => core.xcr0 & core.xinuse_with_mxcsr(),
+        _ => return Err(core.gp0()),
+    };
+    core.gpr[0] = value & 0xffff_ffff;
+    core.gpr[2] = value >> 32;
     Ok(())
 }
 
-/// XSETBV.
+/// XSETBV exits unconditionally; the hypervisor sets XCR0 with [`Core::set_xcr0`].
 pub fn xsetbv(core: &mut Core, op: &Op) -> Done {
     if !osxsave(core) {
         return Err(core.ud());

@@ -4,7 +4,7 @@
 
 mod convert;
 mod float;
-mod integer;
+pub mod integer;
 mod moves;
 mod text;
 
