@@ -1,9 +1,10 @@
-//! XCR0, and KVM's structure of extended control registers.
+//! XCR0, and KVM's structures of extended control registers and of x87, SSE and AVX state.
 //!
 //! VMX has no field for XCR0. KVM loads the guest's around each VM-entry; here nothing but the guest ever runs on the
 //! vCPU's processor, so its XCR0 is always the guest's. The same goes for IA32_XSS.
 
-use kvm_bindings::{kvm_xcr, kvm_xcrs};
+use kvm_bindings::{kvm_xcr, kvm_xcrs, kvm_xsave};
+use silicon_x86::exec::sse::xsave::{Image, InvalidImage};
 
 use super::Vcpu;
 
@@ -53,5 +54,28 @@ impl Vcpu {
             Some(x) => self.set_xcr0(x.value),
             None => Ok(()),
         }
+    }
+
+    /// `KVM_GET_XSAVE`: all state components of the model in the standard format.
+    #[must_use]
+    pub fn xsave(&self) -> kvm_xsave {
+        let image = self.processor.core.xsave_image();
+        let mut xsave = kvm_xsave::default();
+        for (word, bytes) in xsave.region.iter_mut().zip(image.as_chunks().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        xsave
+    }
+
+    /// `KVM_SET_XSAVE`.
+    ///
+    /// # Errors
+    /// The area is not one that the processor could load.
+    pub fn set_xsave(&mut self, xsave: &kvm_xsave) -> Result<(), InvalidImage> {
+        let mut image: Image = [0; size_of::<Image>()];
+        for (bytes, word) in image.as_chunks_mut().0.iter_mut().zip(xsave.region) {
+            *bytes = word.to_le_bytes();
+        }
+        self.processor.core.set_xsave_image(&image)
     }
 }

@@ -310,3 +310,19 @@ fn extended_control_registers_are_read_and_written_as_a_structure() {
     assert!(vcpu.set_xcrs(&xcrs).is_err());
     assert_eq!(vcpu.xcr0(), 7);
 }
+
+#[test]
+fn vector_state_leaves_and_enters_a_vcpu_as_an_area_in_the_standard_format() {
+    let mut m = finished(|_| {});
+    let vcpu = m.vm.vcpu_mut(0);
+    let mut xsave = vcpu.xsave();
+    assert_eq!((xsave.region[6], xsave.region[128]), (0x1f80, 1), "after RESET the x87 control word is not initial");
+    // XMM1 and the high half of YMM1.
+    (xsave.region[44], xsave.region[148], xsave.region[128]) = (0x11, 0x22, 0b111);
+    assert_eq!(vcpu.set_xsave(&xsave), Ok(()));
+    let fpu = &vcpu.processor.core.fpu;
+    assert_eq!((fpu.xmm[1], fpu.ymm_high[1]), (0x11, 0x22));
+    assert_eq!(vcpu.xsave().region[..], xsave.region[..]);
+    xsave.region[129] = 1;
+    assert!(vcpu.set_xsave(&xsave).is_err());
+}
