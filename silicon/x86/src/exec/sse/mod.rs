@@ -10,6 +10,7 @@
 pub mod apply;
 pub mod compare;
 pub mod dot;
+pub mod crypto;
 pub mod float;
 pub mod fxsave;
 pub mod integer;
