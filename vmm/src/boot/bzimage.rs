@@ -14,6 +14,7 @@ const SYSSIZE_AT: usize = 0x1f4;
 /// End of the setup header's fields that the 64-bit protocol needs.
 const HEADER_END: u64 = 0x270;
 const SECTOR: u64 = 512;
+const PARAGRAPH: u64 = 16;
 /// First protocol that says whether a 64-bit entry exists.
 const VERSION_XLOADFLAGS: u16 = 0x020c;
 const XLF_KERNEL_64: u16 = 1;
@@ -45,8 +46,9 @@ pub fn load(ram: &GuestRam, source: &BootSource<'_>) -> Result<Loaded, BootError
         kernel[SYSSIZE_AT + 2],
         kernel[SYSSIZE_AT + 3],
     ]);
-    let code_end = setup_end + u64::from(paragraphs) * 16;
-    if code_end > actual {
+    let code_end = setup_end + u64::from(paragraphs) * PARAGRAPH;
+    // The header counts whole paragraphs; a file may end within the last.
+    if code_end >= actual + PARAGRAPH {
         return Err(truncated("its protected-mode code", code_end));
     }
     if code_end < setup_end + ENTRY_64 + 1 {
@@ -68,7 +70,7 @@ pub fn load(ram: &GuestRam, source: &BootSource<'_>) -> Result<Loaded, BootError
     let result = BzImage::load(
         ram.mmap().as_ref(),
         Some(GuestAddress(EXTENDED_START)),
-        &mut Cursor::new(&kernel[..code_end as usize]),
+        &mut Cursor::new(&kernel[..code_end.min(actual) as usize]),
         None,
     )
     .map_err(|error| source.damaged(format!("its header is not that of a bzImage ({error})")))?;

@@ -7,6 +7,7 @@ mod bzimage;
 mod elf;
 mod entry;
 mod error;
+pub mod firmware;
 mod foreign;
 mod layout;
 mod linux;
