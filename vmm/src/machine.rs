@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::acpi::{self, Platform, VirtioWindow};
+use crate::acpi::{self, Keyboard, Platform, VirtioWindow};
 use crate::boot::{self, BootError, BootSource, Loaded};
 use crate::devices::virtio::{Block, DirtyRanges, MmioTransport};
 use crate::devices::{
@@ -168,6 +168,7 @@ impl<V: MachineVm> Machine<V> {
         let rom = boot::firmware::place(&machine.ram, path, image)?;
         machine.vm.map_rom(&rom)?;
         lock(&machine.rtc).preset(&pc::cmos(&machine.ram, cpus));
+        machine.platform.keyboard = Keyboard::Present;
         let config = pc::firmware_config(&machine.ram, &machine.platform, menu_wait_ms);
         let (base, count) = pc::FW_CFG_PORTS;
         machine.bus.add_ports(base, count, &Arc::new(Mutex::new(config)))?;
@@ -214,7 +215,7 @@ impl<V: MachineVm> Machine<V> {
             bus.add_memory(base, VIRTIO_MMIO_SIZE, &Arc::new(Mutex::new(device)))?;
             windows.push(VirtioWindow { base: base as u32, size: VIRTIO_MMIO_SIZE as u32, gsi });
         }
-        let platform = Platform { cpus, virtio: windows };
+        let platform = Platform { cpus, virtio: windows, keyboard: Keyboard::Absent };
         Ok(Self { vm, ram, bus, lines, dirty, clock, switch, com1, rtc, wakeup: None, platform })
     }
 

@@ -75,7 +75,7 @@ pub fn files(tables: Tables) -> Vec<(String, Vec<u8>)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Platform, tables};
+    use super::super::{Keyboard, Platform, tables};
     use super::*;
 
     fn name(bytes: &[u8]) -> String {
@@ -93,7 +93,7 @@ mod tests {
     /// Does what firmware does with the script.
     #[test]
     fn the_script_links_the_tables_with_right_checksums() {
-        let mut files = files(tables(&Platform { cpus: 2, virtio: vec![] }, 0));
+        let mut files = files(tables(&Platform { cpus: 2, virtio: vec![], keyboard: Keyboard::Present }, 0));
         let script = files.pop().unwrap().1;
         assert!(script.len().is_multiple_of(COMMAND));
         let base = |file: &str| if file == TABLES_FILE { 0x7fe_1000_u32 } else { 0xf_5a00 };

@@ -34,6 +34,14 @@ pub struct Platform {
     /// Number of processors; local APIC ids are 0, 1, 2, ...
     pub cpus: u8,
     pub virtio: Vec<VirtioWindow>,
+    pub keyboard: Keyboard,
+}
+
+/// Whether there is a keyboard controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keyboard {
+    Present,
+    Absent,
 }
 
 /// All tables in one block, as bytes, with what must change when the block moves.
@@ -84,7 +92,7 @@ pub fn tables(platform: &Platform, base: u32) -> Tables {
     let mut area = Area { base: base.into(), bytes: Vec::new() };
     let facs = area.place(&bytes_of(&FACS::new()));
     let dsdt = area.place(&dsdt::dsdt(platform));
-    let fadt_bytes = bytes_of(&fadt::fadt(dsdt as u32, facs as u32));
+    let fadt_bytes = bytes_of(&fadt::fadt(dsdt as u32, facs as u32, platform.keyboard));
     let fadt = area.place(&fadt_bytes);
     let madt = area.place(&madt::madt(platform.cpus));
     let mut xsdt = XSDT::new(OEM_ID, OEM_TABLE_ID, OEM_REVISION);
@@ -145,7 +153,7 @@ mod tests {
     fn tables_are_found_from_the_root_with_right_checksums() {
         let ram = GuestRam::new(MIN_RAM).unwrap();
         let virtio = vec![VirtioWindow { base: 0xd000_0000, size: 0x1000, gsi: 16 }];
-        let root = write_tables(&ram, &Platform { cpus: 16, virtio }).unwrap();
+        let root = write_tables(&ram, &Platform { cpus: 16, virtio, keyboard: Keyboard::Absent }).unwrap();
         let mut rsdp = [0; 36];
         ram.read(root, &mut rsdp).unwrap();
         assert_eq!(&rsdp[..8], b"RSD PTR ");
