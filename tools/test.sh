@@ -24,6 +24,8 @@ run "kernel 6.12" guest/fetch-kernel.sh 6.12
 run "kernel 6.1" guest/fetch-kernel.sh 6.1
 run "initramfs for 6.12" guest/build-initramfs.sh 6.12
 run "initramfs for 6.1" guest/build-initramfs.sh 6.1
+run "SeaBIOS" guest/fetch-firmware.sh seabios
+run "memtest86+" guest/fetch-firmware.sh memtest86+
 run "guest scripts" guest/test-scripts.sh
 # The tests of vmm boot guests: those run at release speed, below.
 run "unit and property tests" cargo test -q --workspace --exclude vmm

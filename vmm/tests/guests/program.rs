@@ -18,7 +18,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is where it was built")
 }
 
-fn needed(path: PathBuf, command: &str) -> String {
+pub fn needed(path: PathBuf, command: &str) -> String {
     assert!(path.is_file(), "{} is missing; run in the repository: {command}", path.display());
     path.to_str().expect("a path of plain characters").to_owned()
 }
