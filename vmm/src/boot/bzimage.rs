@@ -1,11 +1,11 @@
-//! bzImage by Linux's 64-bit boot protocol.
+//! bzImage by Linux's 64-bit boot protocol, or by the 32-bit one where the kernel is a 32-bit one.
 
 use std::io::Cursor;
 
 use linux_loader::loader::{KernelLoader, bzimage::BzImage};
 use vm_memory::GuestAddress;
 
-use super::{BootError, BootSource, Loaded, Protocol, linux, placement};
+use super::{BootError, BootSource, Entry, EntryMode, Loaded, Protocol, linux, placement};
 use crate::memory::{EXTENDED_START, GuestRam};
 
 const MAGIC_AT: usize = 0x202;
@@ -18,7 +18,7 @@ const SECTOR: u64 = 512;
 const VERSION_XLOADFLAGS: u16 = 0x020c;
 const XLF_KERNEL_64: u16 = 1;
 const LOADED_HIGH: u8 = 1;
-/// The 64-bit entry lies this far into the protected-mode code.
+/// The 64-bit entry lies this far into the protected-mode code; the 32-bit one at its start.
 const ENTRY_64: u64 = 0x200;
 
 /// Whether the bytes carry the setup header's magic.
@@ -83,9 +83,6 @@ pub fn load(ram: &GuestRam, source: &BootSource<'_>) -> Result<Loaded, BootError
             version & 0xff
         )));
     }
-    if flags & XLF_KERNEL_64 == 0 {
-        return Err(source.unsupported("it is a 32-bit kernel without a 64-bit entry; use an amd64 kernel"));
-    }
     // A relocatable kernel that was loaded below its preferred address moves there before it unpacks.
     let start = EXTENDED_START.max(header.pref_address);
     let kernel_end = start
@@ -100,6 +97,10 @@ pub fn load(ram: &GuestRam, source: &BootSource<'_>) -> Result<Loaded, BootError
         max => u64::from(max),
     };
     let initrd = source.initrd.map(|initrd| placement::place_initrd(ram, initrd, kernel_end, highest)).transpose()?;
-    let entry = linux::write_boot_params(ram, source, header, initrd, EXTENDED_START + ENTRY_64)?;
+    let start = match flags & XLF_KERNEL_64 {
+        0 => Entry::at(EntryMode::Protected32, EXTENDED_START),
+        _ => Entry::at(EntryMode::Long64, EXTENDED_START + ENTRY_64),
+    };
+    let entry = linux::write_boot_params(ram, source, header, initrd, start)?;
     Ok(Loaded { protocol: Protocol::BzImage, entry, kernel_end, initrd })
 }
