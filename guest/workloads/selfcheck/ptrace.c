@@ -19,7 +19,7 @@
 
 static volatile uint32_t watched[4];
 
-/* Seven instructions with lengths of 1 to 7 bytes, and a string instruction that is one step per round. */
+/* Four instructions, and a loop of two with five rounds. */
 #define MARKED                                                                     \
     "nop\n\tmov %%eax, %%eax\n\tlea 1(%%edx), %%edx\n\tmov $5, %%ecx\n\t"          \
     "1: dec %%ecx\n\tjnz 1b\n\t"
@@ -31,6 +31,14 @@ static void traced(void)
         _exit(1);
     __asm__ volatile("int3" : : : "memory");
     __asm__ volatile(MARKED "int3" : : : "eax", "ecx", "edx", "cc", "memory");
+    _exit(42);
+}
+
+static void watched_child(void)
+{
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+        _exit(1);
+    __asm__ volatile("int3" : : : "memory");
     watched[1] = 7;
     watched[2] = watched[1] + 1;
     __asm__ volatile("int3" : : : "memory");
@@ -80,7 +88,21 @@ const char *check_ptrace(void)
 
     EXPECT(ptrace(PTRACE_CONT, child, NULL, NULL) == 0); /* the second int3 */
     TRAPS(child);
-    /* DR0 traps writes to four bytes, after the write. */
+    EXPECT(ptrace(PTRACE_CONT, child, NULL, NULL) == 0);
+    EXPECT(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 42);
+    return NULL;
+}
+
+/* DR0 traps writes to four bytes, after the write. */
+const char *check_watchpoint(void)
+{
+    siginfo_t info;
+    int status;
+    pid_t child = fork();
+    EXPECT(child >= 0);
+    if (!child)
+        watched_child();
+    TRAPS(child);
     EXPECT(ptrace(PTRACE_POKEUSER, child, (void *)DEBUG(0), (void *)(uintptr_t)&watched[1]) == 0);
     EXPECT(ptrace(PTRACE_POKEUSER, child, (void *)DEBUG(7), (void *)(uintptr_t)0xd0101) == 0);
     EXPECT(ptrace(PTRACE_CONT, child, NULL, NULL) == 0);
@@ -90,7 +112,7 @@ const char *check_ptrace(void)
     EXPECT((ptrace(PTRACE_PEEKUSER, child, (void *)DEBUG(6), NULL) & 0xf) == 1 && errno == 0);
     EXPECT((uint32_t)ptrace(PTRACE_PEEKDATA, child, (void *)(uintptr_t)&watched[1], NULL) == 7);
     EXPECT((uint32_t)ptrace(PTRACE_PEEKDATA, child, (void *)(uintptr_t)&watched[2], NULL) == 0);
-    EXPECT(ptrace(PTRACE_CONT, child, NULL, NULL) == 0); /* the third int3: the read of watched[1] did not trap */
+    EXPECT(ptrace(PTRACE_CONT, child, NULL, NULL) == 0); /* int3: the read of watched[1] did not trap */
     TRAPS(child);
     EXPECT((uint32_t)ptrace(PTRACE_PEEKDATA, child, (void *)(uintptr_t)&watched[2], NULL) == 8);
     EXPECT(ptrace(PTRACE_POKEUSER, child, (void *)DEBUG(7), NULL) == 0);

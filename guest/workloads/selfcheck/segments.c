@@ -3,6 +3,7 @@
 #include "selfcheck.h"
 
 #include <asm/ldt.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
@@ -111,9 +112,12 @@ const char *check_data_segments(void)
     EXPECT(set_entry(2, EXPAND_DOWN, (uint32_t)(uintptr_t)page, 0x7ff, 1, 0) == 0);
     EXPECT(byte_of(SELECTOR(2u), 0x800) == page[0x800]);
     FAULTS(13, byte_of(SELECTOR(2u), 0x7ff));
-    EXPECT(set_entry(3, EXPAND_DOWN, (uint32_t)(uintptr_t)page, 0x7ff, 0, 0) == 0); /* up to 64 KiB only */
-    EXPECT(byte_of(SELECTOR(3u), 0xfff) == page[0xfff]);
-    FAULTS(13, byte_of(SELECTOR(3u), 0x10000));
+    if (set_entry(3, EXPAND_DOWN, (uint32_t)(uintptr_t)page, 0x7ff, 0, 0) == 0) { /* up to 64 KiB only */
+        EXPECT(byte_of(SELECTOR(3u), 0xfff) == page[0xfff]);
+        FAULTS(13, byte_of(SELECTOR(3u), 0x10000));
+    } else {
+        EXPECT(errno == EINVAL); /* a kernel without 16-bit segments: Debian's cloud kernel */
+    }
 #endif
     return NULL;
 }
@@ -143,7 +147,10 @@ const char *check_code_16(void)
         0xc3,                         /* 15: ret */
     };
     memcpy(page, code, sizeof code);
-    EXPECT(set_entry(4, CODE, (uint32_t)(uintptr_t)page, 0xfff, 0, 0) == 0);
+    if (set_entry(4, CODE, (uint32_t)(uintptr_t)page, 0xfff, 0, 0)) {
+        EXPECT(errno == EINVAL); /* a kernel without 16-bit segments: Debian's cloud kernel */
+        return NULL;
+    }
     EXPECT(call_far(SELECTOR(4u), 0, 0xabcd0000) == 0xabce1236);
     memset(page + 0xff0, 0x90, 16); /* nops up to the limit, and one more */
     FAULTS(13, call_far(SELECTOR(4u), 0xff0, 0));

@@ -37,6 +37,7 @@ static const struct { const char *name; const char *(*run)(void); } checks[] = {
     { "clocks", check_clocks },
     { "timers", check_timers },
     { "ptrace", check_ptrace },
+    { "watchpoint", check_watchpoint },
     { "data_segments", check_data_segments },
 #ifdef __x86_64__
     { "code_32", check_code_32 },

@@ -39,6 +39,7 @@ const char *check_integer(void);
 const char *check_clocks(void);
 const char *check_timers(void);
 const char *check_ptrace(void);
+const char *check_watchpoint(void);
 const char *check_data_segments(void);
 const char *check_code_16(void);
 const char *check_code_32(void);
