@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes too long for each change: cargo-deny (which has to be built first), many more property-test cases, tests
-# marked #[ignore], the guest's self-check under QEMU, and a short benchmark.
+# marked #[ignore], real systems, the guest's self-check under QEMU, and a short benchmark.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -13,7 +13,10 @@ fi
 cargo deny check bans licenses sources
 
 echo "nightly: property tests, 20000 cases each, and ignored tests"
-PROPTEST_CASES=${PROPTEST_CASES:-20000} cargo test -q --profile fast --workspace -- --include-ignored
+PROPTEST_CASES=${PROPTEST_CASES:-20000} cargo test -q --profile fast --workspace -- --include-ignored --skip pae:: --skip debian::
+
+echo "nightly: real systems"
+tools/systems.sh
 
 echo "nightly: random instructions against this processor, two million cases of a seed that changes daily"
 GLASSVISOR_CASES=${GLASSVISOR_CASES:-2000000} GLASSVISOR_SEED=$(date +%Y%m%d) \
