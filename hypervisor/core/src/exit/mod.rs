@@ -6,6 +6,7 @@ mod device_memory;
 mod exception;
 mod io;
 mod msr;
+mod task_switch;
 
 use irqchip::Irqchip;
 use silicon_x86::mem::DeviceAccess;
@@ -130,11 +131,7 @@ impl Vcpu {
                 self.queue_ud();
                 Next::Resume
             }
-            ExitReason::TaskSwitch => self.fail(
-                "the guest made a hardware task switch, which is not supported yet: it needs a 32-bit guest that uses \
-                 task gates or TSS jumps"
-                    .into(),
-            ),
+            ExitReason::TaskSwitch => self.task_switch_exit(shared),
             other => self.fail(format!("VM-exit that this hypervisor does not ask for: {}", other.name())),
         }
     }

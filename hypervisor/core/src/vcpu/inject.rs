@@ -14,6 +14,8 @@ pub(crate) mod dr6 {
     pub const BD: u64 = 1 << 13;
     /// Single step.
     pub const BS: u64 = 1 << 14;
+    /// The T flag of a TSS.
+    pub const BT: u64 = 1 << 15;
 }
 
 /// Bits of DR7 ("Debug Control Register (DR7)").
@@ -48,6 +50,10 @@ impl Vcpu {
         let vectoring = c.vmx.exit.idt_vectoring;
         if vectoring & interruption::VALID == 0 {
             return;
+        }
+        if vectoring & interruption::TYPE == interruption::TYPE_NMI {
+            // It has not been delivered, and must not block itself.
+            c.events.nmi_blocked = false;
         }
         let error = c.vmx.exit.idt_vectoring_error;
         let length = c.vmx.exit.instruction_length;

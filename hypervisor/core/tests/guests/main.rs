@@ -7,8 +7,10 @@
 mod case;
 mod exits;
 mod interrupts;
+mod legacy;
 mod machine;
 mod self_modifying;
 mod smp;
+mod tasks;
 mod time;
 mod translation;

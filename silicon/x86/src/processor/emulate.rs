@@ -2,6 +2,7 @@
 //!
 //! This is the hypervisor's instruction emulation: it uses the semantics of the processor itself.
 
+use crate::exec::far::{Switched, TaskSwitchRequest};
 use crate::mem::{DeviceAccess, MmioReplay};
 use crate::op::{BLOCK_RIP, Leave};
 
@@ -66,6 +67,20 @@ impl Processor {
         (core.events.sti_shadow, core.events.mov_ss_shadow) = (false, false);
         core.end_of_step(flags);
         Ok(())
+    }
+
+    /// Carries out the task switch that exited.
+    ///
+    /// # Errors
+    /// See [`crate::Core::switch_task`].
+    pub fn switch_task(&mut self, request: &TaskSwitchRequest) -> Result<Switched, Leave> {
+        let exit = self.core.vmx.exit;
+        let done = self.core.switch_task(request);
+        if !matches!(done, Err(Leave::Exit)) {
+            self.core.vmx.exit = exit;
+        }
+        self.core.mmu.leave_page();
+        done
     }
 
     /// Up to `most` bytes of code at RIP, for a message; fewer where they cannot be fetched.
