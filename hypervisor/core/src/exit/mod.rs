@@ -9,6 +9,7 @@ mod msr;
 mod task_switch;
 
 use irqchip::Irqchip;
+use silicon_x86::event::debugctl;
 use silicon_x86::mem::DeviceAccess;
 use x86_defs::rflags;
 use x86_defs::vmx::ExitReason;
@@ -165,7 +166,8 @@ impl Vcpu {
         core.count.instructions += 1;
         let flags = core.rflags_rest;
         core.rflags_rest &= !rflags::RF;
-        if flags & rflags::TF != 0 {
+        // With BTF set only branches trap, and no instruction that exits is one.
+        if flags & rflags::TF != 0 && core.msrs.debugctl & debugctl::BTF == 0 {
             self.queue_db(dr6::BS);
         }
         Next::Resume

@@ -1,6 +1,7 @@
 //! What the next VM-entry injects, in KVM's order: what was interrupted, exceptions, NMI, interrupts.
 
 use irqchip::Irqchip;
+use silicon_x86::event::debugctl;
 use x86_defs::exception::vector;
 use x86_defs::vmx::Field;
 use x86_defs::vmx::controls::{interruption, primary};
@@ -36,6 +37,8 @@ impl Vcpu {
         core.dr[6] = core.dr[6] & !dr6::BREAKPOINTS | cause;
         let dr7 = core.dr[7] & !dr7::GD;
         core.vmwrite(Field::GuestDr7, dr7);
+        let debugctl = core.msrs.debugctl & !(debugctl::BTF | debugctl::LBR);
+        core.vmwrite(Field::GuestDebugctl, debugctl);
         self.exception = Some(QueuedException { vector: vector::DB, error_code: None, address: 0 });
     }
 

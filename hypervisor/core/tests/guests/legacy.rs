@@ -377,6 +377,7 @@ pub fn machine(body: impl FnOnce(&mut Legacy)) -> Finished {
     }
     machine.write(u64::from(TSS) + 4, &RING0.to_le_bytes());
     machine.write(u64::from(TSS) + 8, &u32::from(DATA_32).to_le_bytes());
+    machine.write(u64::from(TSS) + 28, &DIRECTORY.to_le_bytes());
     machine.write(u64::from(TSS) + 102, &TSS_MAP.to_le_bytes());
     for (vector, _, selector, rights) in &case.gates {
         machine.write_u64(IDT + 8 * u64::from(*vector), gate(*selector, ip(), *rights, 0));

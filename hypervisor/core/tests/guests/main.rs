@@ -5,6 +5,7 @@
 
 #[macro_use]
 mod case;
+mod debug;
 mod exits;
 mod interrupts;
 mod legacy;

@@ -4,7 +4,7 @@ use iced_x86::code_asm::*;
 use x86_defs::vmx::ExitReason;
 
 use crate::legacy::{
-    CODE_32, DATA_32, DIRECTORY, FREE, Legacy, RING0, TSS, TSS_SELECTOR, descriptor, finished, gate,
+    DIRECTORY, FREE, Legacy, TSS, TSS_SELECTOR, descriptor, finished, gate,
 };
 use crate::machine::{GDT, IDT, RESULTS};
 
@@ -118,10 +118,10 @@ fn an_exception_through_a_task_gate_finds_its_error_code_and_returns_to_the_inst
             emit!(c; pop(eax));
             c.result(0, eax);
             c.result(1, esp);
-            // Step over the instruction of two bytes.
+            // Step over the instruction of three bytes.
             emit!(c; mov(eax, dword_ptr(TSS + 32)));
             c.result(2, eax);
-            emit!(c; add(dword_ptr(TSS + 32), 2));
+            emit!(c; add(dword_ptr(TSS + 32), 3));
         });
         c.memory(IDT as u32 + 13 * 8, &gate(OTHER_SELECTOR, 0, 0x85, 0).to_le_bytes());
         emit!(c; mov(eax, 0x77));
@@ -156,13 +156,13 @@ fn a_broken_task_faults_in_its_own_context_and_a_missing_one_in_the_callers() {
             c.faulting(|c| call_far(c, selector));
         }
         c.faulting(|c| call_far(c, 0x800));
-        // In the new task: its SS is not writable. TR is the new one.
-        c.words(OTHER + 80, &[u32::from(CODE_32)]);
+        // In the new task: its DS is no segment. TR is the new one.
+        c.words(OTHER + 84, &[u32::from(TSS_SELECTOR)]);
         c.faulting(|c| call_far(c, OTHER_SELECTOR));
         emit!(c; str(ax); movzx(eax, ax));
         c.result(0, eax);
     });
-    assert_eq!(m.faults(), [(11, 0x50), (10, 0x58), (13, 0x800), (10, CODE_32.into())]);
+    assert_eq!(m.faults(), [(11, 0x50), (10, 0x58), (13, 0x800), (10, TSS_SELECTOR.into())]);
     assert_eq!(m.result(0), u32::from(OTHER_SELECTOR));
 }
 
@@ -191,7 +191,7 @@ fn a_task_has_address_space_and_ldt_of_its_own() {
         other(c, |c| {
             emit!(c; mov(eax, dword_ptr(WINDOW + RESULTS as u32 + 8)));
             c.result(0, eax);
-            emit!(c; mov(eax, 0xf); mov(fs, ax); mov(eax, dword_ptr(4).fs()));
+            emit!(c; mov(eax, 0xc); mov(fs, ax); mov(eax, dword_ptr(4).fs()));
             c.result(2, eax);
             emit!(c; mov(eax, cr3));
             c.result(3, eax);
@@ -242,6 +242,5 @@ fn a_double_fault_task_gets_a_stack_that_works() {
         c.memory(IDT as u32 + 11 * 8, &[0; 8]);
         emit!(c; mov(eax, 0x7f0); mov(fs, ax));
     });
-    let _ = (DATA_32, RING0);
     assert_eq!(m.results(), [OTHER_STACK - 4, OTHER_SELECTOR.into()]);
 }

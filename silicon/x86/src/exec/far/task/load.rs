@@ -46,7 +46,6 @@ pub(super) fn descriptors(core: &mut Core, image: &Image, vm86: bool) -> Result<
     for segment in [index::ES, index::DS, index::FS, index::GS] {
         data(core, segment, image.selectors[segment], cpl)?;
     }
-    core.update_mode();
     Ok(())
 }
 
@@ -84,6 +83,7 @@ fn code(core: &mut Core, selector: u16, cpl: u8) -> Result<(), Leave> {
     }
     mark_accessed(core, located)?;
     core.seg[index::CS] = d.segment(selector);
+    core.update_mode();
     Ok(())
 }
 
@@ -98,6 +98,7 @@ fn stack(core: &mut Core, selector: u16, cpl: u8) -> Result<(), Leave> {
     }
     mark_accessed(core, located)?;
     core.seg[index::SS] = d.segment(selector);
+    core.update_mode();
     Ok(())
 }
 
