@@ -1,6 +1,7 @@
 //! RDMSR and WRMSR that exit.
 
 use irqchip::MsrError;
+use silicon_x86::model::Feature;
 use x86_defs::control::{cr0, efer};
 use x86_defs::msr;
 use x86_defs::vmx::Field;
@@ -62,6 +63,7 @@ impl Vcpu {
             msr::IA32_FMASK => core.msrs.fmask,
             msr::IA32_TSC_AUX => core.msrs.tsc_aux,
             msr::IA32_PAT => core.msrs.pat,
+            msr::IA32_PKRS if core.model.has(Feature::Pks) => core.msrs.pkrs.into(),
             number::WALL_CLOCK | number::WALL_CLOCK_NEW => self.pv.wall_clock,
             number::SYSTEM_TIME | number::SYSTEM_TIME_NEW => self.pv.system_time,
             number::STEAL_TIME => self.pv.steal_time,
@@ -97,6 +99,9 @@ impl Vcpu {
             msr::IA32_CSTAR if canonical => self.processor.core.msrs.cstar = value,
             msr::IA32_FMASK if value >> 32 == 0 => self.processor.core.msrs.fmask = value,
             msr::IA32_TSC_AUX if value >> 32 == 0 => self.processor.core.msrs.tsc_aux = value,
+            msr::IA32_PKRS if value >> 32 == 0 && self.processor.core.model.has(Feature::Pks) => {
+                self.processor.core.set_pkrs(value as u32);
+            }
             msr::IA32_PAT if valid_pat(value) => self.processor.core.vmwrite(Field::GuestPat, value),
             number::WALL_CLOCK | number::WALL_CLOCK_NEW => {
                 self.pv.wall_clock = value;

@@ -124,6 +124,7 @@ pub fn needs(feature: C) -> Needs {
         C::LZCNT => F::Abm,
         C::SYSCALL => F::Syscall,
         C::RDTSCP => F::Rdtscp,
+        C::PKU => F::Pku,
         _ => return Needs::Impossible,
     })
 }
