@@ -29,6 +29,7 @@ pub const IA32_MTRR_DEF_TYPE: u32 = 0x2ff;
 pub const IA32_PERF_GLOBAL_CTRL: u32 = 0x38f;
 pub const IA32_VMX_BASIC: u32 = 0x480;
 pub const IA32_TSC_DEADLINE: u32 = 0x6e0;
+pub const IA32_PKRS: u32 = 0x6e1;
 /// First of the x2APIC registers: register offset >> 4 is added.
 pub const X2APIC_BASE: u32 = 0x800;
 pub const IA32_XSS: u32 = 0xda0;

@@ -6,8 +6,8 @@ mod device_memory;
 mod exception;
 mod io;
 mod msr;
-mod xsetbv;
 mod task_switch;
+mod xsetbv;
 
 use irqchip::Irqchip;
 use silicon_x86::event::debugctl;

@@ -1,8 +1,8 @@
 //! RDMSR and WRMSR that exit.
 
 use irqchip::MsrError;
-use silicon_x86::model::Feature;
 use silicon_x86::event::debugctl;
+use silicon_x86::model::Feature;
 use x86_defs::control::{cr0, efer};
 use x86_defs::msr;
 use x86_defs::vmx::Field;
@@ -66,6 +66,7 @@ impl Vcpu {
             msr::IA32_PAT => core.msrs.pat,
             msr::IA32_XSS if core.model.has(Feature::Xsaves) => core.msrs.xss,
             msr::IA32_DEBUGCTL => core.msrs.debugctl,
+            msr::IA32_PKRS if core.model.has(Feature::Pks) => core.msrs.pkrs.into(),
             number::WALL_CLOCK | number::WALL_CLOCK_NEW => self.pv.wall_clock,
             number::SYSTEM_TIME | number::SYSTEM_TIME_NEW => self.pv.system_time,
             number::STEAL_TIME => self.pv.steal_time,
@@ -104,6 +105,9 @@ impl Vcpu {
             msr::IA32_FMASK if value >> 32 == 0 => self.processor.core.msrs.fmask = value,
             msr::IA32_TSC_AUX if value >> 32 == 0 => self.processor.core.msrs.tsc_aux = value,
             msr::IA32_XSS if valid_xss => self.processor.core.msrs.xss = value,
+            msr::IA32_PKRS if value >> 32 == 0 && self.processor.core.model.has(Feature::Pks) => {
+                self.processor.core.set_pkrs(value as u32);
+            }
             msr::IA32_PAT if valid_pat(value) => self.processor.core.vmwrite(Field::GuestPat, value),
             // Branch-step is the processor's. There are no last-branch records: the switch is accepted and stays off.
             msr::IA32_DEBUGCTL if value & !(debugctl::BTF | debugctl::LBR) == 0 => {

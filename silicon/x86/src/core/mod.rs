@@ -55,6 +55,8 @@ pub struct Core {
     pub cr3: u64,
     pub cr4: u64,
     pub efer: u64,
+    /// Rights of user-mode protection keys. Change it with [`Core::set_pkru`].
+    pub pkru: u32,
     /// Which state components XSAVE and VEX-encoded instructions may use; XCR0 has always bit 0.
     pub xcr0: u64,
     /// CR8, which is the TPR only where the VMCS has a TPR shadow; otherwise CR8 accesses exit.
@@ -108,6 +110,7 @@ impl Core {
             cr3: 0,
             cr4: 0,
             efer: 0,
+            pkru: 0,
             xcr0: 1,
             dr: [0, 0, 0, 0, 0, 0, 0xffff_0ff0, 0x400],
             msrs: Msrs::default(),

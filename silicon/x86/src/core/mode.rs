@@ -128,6 +128,10 @@ impl Core {
             x87_usable,
         };
         self.mmu.set_privilege(privilege);
+        if cpl == 3 && self.cr0 & cr0::AM != 0 && self.rflags_rest & rflags::AC != 0 {
+            self.mmu.check_alignment();
+        }
+        self.update_keys();
         self.mmu.leave_page();
     }
 }

@@ -120,7 +120,9 @@ impl Core {
     #[inline]
     fn execution_breakpoints(&self) -> bool {
         self.dr[7] & dr7::ENABLES != 0
-            && (0..4).map(|i| dr7::Breakpoint::of(self.dr[7], i)).any(|b| b.enabled && b.condition == dr7::Condition::Execute)
+            && (0..4)
+                .map(|i| dr7::Breakpoint::of(self.dr[7], i))
+                .any(|b| b.enabled && b.condition == dr7::Condition::Execute)
     }
 
     /// Before an instruction that is not executed alone: RF ends with it, and no breakpoint looks at RF before.

@@ -136,6 +136,7 @@ pub fn needs(feature: C) -> Needs {
         C::LZCNT => F::Abm,
         C::SYSCALL => F::Syscall,
         C::RDTSCP => F::Rdtscp,
+        C::PKU => F::Pku,
         _ => return Needs::Impossible,
     })
 }

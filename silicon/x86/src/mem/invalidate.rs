@@ -67,8 +67,9 @@ impl Core {
     /// context. Permissions of the fast look-up are derived anew.
     pub fn tlb_controls_written(&mut self, cr0_changed: u64, cr4_changed: u64) {
         let all = cr0_changed & cr0::PG != 0
-            || cr4_changed & (cr4::PGE | cr4::PAE | cr4::PSE | cr4::PCIDE | cr4::LA57) != 0
-            || cr4_changed & self.cr4 & cr4::SMEP != 0;
+            || cr4_changed & (cr4::PGE | cr4::PAE | cr4::PSE | cr4::LA57) != 0
+            || cr4_changed & self.cr4 & cr4::SMEP != 0
+            || cr4_changed & !self.cr4 & cr4::PCIDE != 0;
         if all {
             self.retire_vpid();
         }
@@ -166,6 +167,20 @@ impl Core {
         self.mmu.count.flushes += 1;
         let vpid = self.vmx.controls.vpid;
         self.mmu.contexts.retire_where(|k| k.vpid == vpid && k.space != Space::Nested);
+    }
+
+    /// What the paging-structure caches have for `linear`: a fault of the address voids it.
+    pub(super) fn drop_structures(&mut self, linear: u64) {
+        let space = self.mmu.space.0;
+        self.mmu.pde.remove(linear, space);
+        self.mmu.pdpte.remove(linear, space);
+    }
+
+    /// Everything cached for `linear` in the current context: an EPT violation voids it.
+    pub(super) fn drop_linear(&mut self, linear: u64) {
+        self.tlb_remove(linear, false);
+        self.tlb_remove(linear, true);
+        self.drop_structures(linear);
     }
 
     fn clear_structure_caches(&mut self) {

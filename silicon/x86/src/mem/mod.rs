@@ -6,8 +6,11 @@
 //! | `first_level`, `second_level` | the modelled TLB |
 //! | `structure_cache`, `nested` | paging-structure cache, guest-physical translations |
 //! | `context` | dense ids for (VPID, PCID, EPTP) |
-//! | `translate` | look-up, walk, permissions, fast refill |
-//! | `walk`, `ept` | guest tables, EPT |
+//! | `translate` | look-up, walk, fast refill |
+//! | `linear` | address width, metadata bits, canonical form, alignment |
+//! | `walk`, `format`, `pdpte` | guest tables in each paging mode |
+//! | `rights`, `keys` | who may access a page, protection keys |
+//! | `ept`, `ept_exit` | EPT, and its VM-exits |
 //! | `slow` | loads and stores that cross pages, touch devices or code |
 //! | `segmented` | segment base and limit |
 //! | `watch` | data breakpoints |
@@ -17,15 +20,23 @@ pub mod context;
 pub mod count;
 mod entry;
 mod ept;
+mod ept_exit;
 pub mod fast;
 mod first_level;
+mod format;
 mod invalidate;
+mod keys;
+mod linear;
 pub mod mmio;
 mod nested;
+mod pdpte;
+mod rights;
 mod second_level;
 mod segmented;
 mod slow;
 mod structure_cache;
+#[cfg(test)]
+mod tests;
 mod translate;
 mod walk;
 mod watch;
@@ -39,6 +50,7 @@ pub use watch::Watch;
 use context::{ContextId, ContextKey, Contexts, Space};
 use fast::{FAST_ENTRIES, FETCH_ENTRIES, FastEntry, FetchEntry};
 use first_level::FirstLevel;
+use keys::Keys;
 use nested::NestedCache;
 use second_level::SecondLevel;
 use structure_cache::StructureCache;
@@ -63,6 +75,9 @@ pub struct Access {
     /// Segment register that the address came from (its index): decides between #SS and #GP for a non-canonical one.
     pub segment: u8,
 }
+
+/// A permission bit that no entry of the fast look-up has.
+const NO_ENTRY_HAS: u32 = 1 << 31;
 
 /// One size of page in the first level, its large pages beside it ("Golden Cove": 96 and 32 entries for data).
 #[derive(Debug)]
@@ -94,6 +109,10 @@ pub struct Mmu {
     pub need_read: u32,
     /// Permission bit that a store needs now.
     pub need_write: u32,
+    /// Accesses that are not aligned fault: the look-up answers none, the slow path looks at each.
+    pub(crate) alignment_checked: bool,
+    /// Rights of protection keys.
+    keys: Keys,
     /// Device accesses during instruction emulation.
     pub mmio: MmioReplay,
     /// Data breakpoints.
@@ -139,6 +158,8 @@ impl Mmu {
             key: [0; 2],
             need_read: 0,
             need_write: 0,
+            alignment_checked: false,
+            keys: Keys::default(),
             mmio: MmioReplay::default(),
             watch: Watch::default(),
             count: TlbCounters::default(),
@@ -167,6 +188,13 @@ impl Mmu {
     pub fn set_privilege(&mut self, row: u8) {
         self.need_read = 1 << (row * 2);
         self.need_write = 2 << (row * 2);
+        self.alignment_checked = false;
+    }
+
+    /// Lets every access go the slow way, where its alignment is checked, until [`Mmu::set_privilege`].
+    pub fn check_alignment(&mut self) {
+        (self.need_read, self.need_write) = (NO_ENTRY_HAS, NO_ENTRY_HAS);
+        self.alignment_checked = true;
     }
 
     /// The next block must be translated: mode, privilege or translations changed.
@@ -221,6 +249,7 @@ impl Mmu {
     fn clear_fast(&mut self) {
         self.fast.fill(FastEntry::empty());
         self.fetch.fill(FetchEntry::empty());
+        self.keys.forget();
         self.private_upper = false;
     }
 

@@ -2,7 +2,6 @@
 
 use silicon_memory::{Frame, HostPhysical, PageState};
 use x86_defs::control::{cr0, cr4};
-use x86_defs::exception::vector;
 use x86_defs::segment::index;
 use x86_defs::vmx::ExitReason;
 
@@ -73,9 +72,13 @@ impl Core {
         } else {
             // A cached translation never causes a fault by itself: the tables are asked again.
             self.mmu.count.assist_walks += 1;
-            match self.walk(linear, access)? {
+            let walked = self.walk(linear, access);
+            if !matches!(walked, Ok(Walked::Device { .. })) {
+                // The walk gives a new one, or a fault, which voids the old one.
+                self.tlb_remove(linear, large);
+            }
+            match walked? {
                 Walked::Page { entry, large: now_large } => {
-                    self.tlb_remove(linear, large);
                     self.tlb_insert(linear, access.kind, entry, now_large);
                     return self.place(linear, access, entry, now_large);
                 }
@@ -108,7 +111,8 @@ impl Core {
         if self.mmu.watch.active() && self.mmu.watch.covers_page(linear) {
             return;
         }
-        let mut permissions = entry.data_permissions(self.cr0 & cr0::WP != 0);
+        let mut permissions = entry.data_permissions(self.cr0 & cr0::WP != 0, &self.mmu.keys);
+        self.mmu.keys.note(entry.bits);
         if state.has_code() {
             permissions &= 0b01_01_01;
         }
@@ -124,7 +128,7 @@ impl Core {
             return false;
         }
         match access.kind {
-            AccessKind::Read => true,
+            AccessKind::Read => entry.has(bit::EPT_READABLE),
             AccessKind::Write => entry.has(bit::DIRTY | bit::EPT_WRITABLE),
             AccessKind::Fetch => entry.has(bit::EPT_EXECUTABLE),
         }
@@ -270,10 +274,7 @@ impl Core {
     #[inline(never)]
     fn fetch_slow(&mut self, linear: u64) -> Result<FetchPage, Leave> {
         let access = self.access(AccessKind::Fetch, index::CS as u8);
-        let mmio = std::mem::replace(&mut self.mmu.mmio.active, false);
-        let place = self.translate(linear, access);
-        self.mmu.mmio.active = mmio;
-        let Place::Memory { frame, host, state } = place? else {
+        let Place::Memory { frame, host, state } = self.translate(linear, access)? else {
             return Err(self.no_memory(linear, 0));
         };
         if let Some((entry, _)) = self.tlb_find(linear, AccessKind::Fetch) {
@@ -313,14 +314,6 @@ impl Core {
         }
     }
 
-    pub(super) fn check_canonical(&mut self, linear: u64, segment: u8) -> Result<(), Leave> {
-        if self.mode.is_64() && !is_canonical(linear) {
-            let vector = if segment as usize == index::SS { vector::SS } else { vector::GP };
-            return Err(self.raise_code(vector, 0));
-        }
-        Ok(())
-    }
-
     /// EPT leads to a host-physical address without memory: hardware would reach for a device of the host there.
     #[cold]
     fn no_memory(&mut self, linear: u64, guest: u64) -> Leave {
@@ -331,11 +324,4 @@ impl Core {
             ..ExitInfo::default()
         })
     }
-}
-
-/// Whether bits 63:47 are equal (48-bit linear addresses).
-#[inline(always)]
-#[must_use]
-pub fn is_canonical(linear: u64) -> bool {
-    ((linear as i64) << 16 >> 16) as u64 == linear
 }

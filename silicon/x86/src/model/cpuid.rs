@@ -106,6 +106,7 @@ impl Model {
             2 => LEAF_2,
             4 => cache(subleaf),
             5 if self.has(Feature::Monitor) => MONITOR,
+            7 if subleaf == 0 => CpuidResult::new(self.highest_subleaf_of_7(), 0, 0, 0),
             0x15 => {
                 let (denominator, numerator) = self.tsc_ratio();
                 CpuidResult::new(denominator, numerator, self.crystal_hz, 0)
@@ -119,6 +120,11 @@ impl Model {
             0x8000_0008 => CpuidResult::new(u32::from(self.physical_bits) | u32::from(self.linear_bits) << 8, 0, 0, 0),
             _ => CpuidResult::default(),
         }
+    }
+
+    /// The last sub-leaf of leaf 7 that has a feature of the model.
+    fn highest_subleaf_of_7(&self) -> u32 {
+        FEATURES.iter().filter(|row| row.leaf == 7 && self.has(row.feature)).map(|row| row.subleaf).max().unwrap_or(0)
     }
 
     /// Family, model and stepping as leaf 1 EAX has them.

@@ -113,10 +113,10 @@ features! {
     Clwb "clwb" 0x7:0 Ebx[24] yes;
     ShaNi "sha_ni" 0x7:0 Ebx[29] yes;
     Umip "umip" 0x7:0 Ecx[2] yes;
-    Pku "pku" 0x7:0 Ecx[3] no;
-    La57 "la57" 0x7:0 Ecx[16] no;
+    Pku "pku" 0x7:0 Ecx[3] yes;
+    La57 "la57" 0x7:0 Ecx[16] yes;
     Rdpid "rdpid" 0x7:0 Ecx[22] yes;
-    Pks "pks" 0x7:0 Ecx[31] no;
+    Pks "pks" 0x7:0 Ecx[31] yes;
     Fsrm "fsrm" 0x7:0 Edx[4] yes;
     MdClear "md_clear" 0x7:0 Edx[10] yes;
     Ibrs "ibrs" 0x7:0 Edx[26] yes;
@@ -124,7 +124,7 @@ features! {
     FlushL1d "flush_l1d" 0x7:0 Edx[28] yes;
     ArchCapabilities "arch_capabilities" 0x7:0 Edx[29] yes;
     Ssbd "ssbd" 0x7:0 Edx[31] yes;
-    Lam "lam" 0x7:1 Eax[26] no;
+    Lam "lam" 0x7:1 Eax[26] yes;
     Xsaveopt "xsaveopt" 0xd:1 Eax[0] yes;
     Xsavec "xsavec" 0xd:1 Eax[1] yes;
     Xgetbv1 "xgetbv1" 0xd:1 Eax[2] yes;

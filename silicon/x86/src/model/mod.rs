@@ -99,7 +99,16 @@ impl Model {
         address >> self.physical_bits == 0
     }
 
-    /// Whether a linear address is canonical.
+    /// Bits that must be zero in CR3 in IA-32e mode.
+    #[must_use]
+    pub const fn cr3_reserved(&self) -> u64 {
+        use x86_defs::control::cr3;
+        let masking = if self.has(Feature::Lam) { cr3::LAM_U57 | cr3::LAM_U48 } else { 0 };
+        !(self.physical_mask() | masking)
+    }
+
+    /// Whether a linear address is canonical for the widest linear addresses that the processor has, whatever CR4.LA57
+    /// is: so are bases in registers and MSRs checked.
     #[inline(always)]
     #[must_use]
     pub const fn is_canonical(&self, address: u64) -> bool {

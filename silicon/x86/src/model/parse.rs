@@ -83,6 +83,10 @@ const NEEDS: &[(Feature, Feature)] = &[
     (Feature::Rdtscp, Feature::Tsc),
     (Feature::Fsrm, Feature::Erms),
     (Feature::Stibp, Feature::Ibrs),
+    (Feature::Pku, Feature::Lm),
+    (Feature::Pks, Feature::Lm),
+    (Feature::La57, Feature::Lm),
+    (Feature::Lam, Feature::Lm),
 ];
 
 impl Model {
@@ -123,6 +127,7 @@ impl Model {
                 return Err(ModelError::NoSign { text: change.to_owned() });
             }
         }
+        model.linear_bits = if model.has(Feature::La57) { 57 } else { 48 };
         model.check_needs()?;
         Ok(model)
     }

@@ -79,6 +79,8 @@ const SECONDARY: u32 = secondary::ENABLE_EPT
     | secondary::ENABLE_INVPCID
     | secondary::RDSEED_EXITING
     | secondary::ENABLE_XSAVES
+    | secondary::ENABLE_PML
+    | secondary::MODE_BASED_EXECUTE
     | secondary::USE_TSC_SCALING;
 
 /// VM-exit controls; debug controls need not be saved.
@@ -99,6 +101,20 @@ pub const ENTRY: Allowed = Allowed::new(
     default1::ENTRY & !entry::LOAD_DEBUG_CONTROLS,
     entry::LOAD_DEBUG_CONTROLS | entry::IA32E_MODE_GUEST | entry::LOAD_PAT | entry::LOAD_EFER,
 );
+
+/// VM-exit controls of a processor: those whose feature it has.
+#[must_use]
+pub fn exit(model: &Model) -> Allowed {
+    let keys = if model.has(Feature::Pks) { exit::LOAD_PKRS } else { 0 };
+    Allowed { one: EXIT.one | keys, ..EXIT }
+}
+
+/// VM-entry controls of a processor: those whose feature it has.
+#[must_use]
+pub fn entry(model: &Model) -> Allowed {
+    let keys = if model.has(Feature::Pks) { entry::LOAD_PKRS } else { 0 };
+    Allowed { one: ENTRY.one | keys, ..ENTRY }
+}
 
 /// Number of CR3-target values.
 pub const CR3_TARGETS: u64 = 4;
@@ -122,6 +138,7 @@ pub const EPT_VPID: u64 = ept_vpid::EXECUTE_ONLY
     | ept_vpid::PAGES_1G
     | ept_vpid::INVEPT
     | ept_vpid::ACCESSED_DIRTY
+    | ept_vpid::ADVANCED_EXIT_INFORMATION
     | ept_vpid::INVEPT_SINGLE_CONTEXT
     | ept_vpid::INVEPT_ALL_CONTEXT
     | ept_vpid::INVVPID
@@ -176,6 +193,10 @@ pub fn cr4_fixed1(model: &Model) -> u64 {
         (cr4::SMEP, Feature::Smep),
         (cr4::SMAP, Feature::Smap),
         (cr4::OSXSAVE, Feature::Xsave),
+        (cr4::LA57, Feature::La57),
+        (cr4::PKE, Feature::Pku),
+        (cr4::PKS, Feature::Pks),
+        (cr4::LAM_SUP, Feature::Lam),
     ] {
         if model.has(feature) {
             bits |= bit;
@@ -197,12 +218,12 @@ pub fn read(model: &Model, number: u32) -> Option<u64> {
         }
         msr::IA32_VMX_PINBASED_CTLS => Allowed::new(default1::PIN, PIN.one).msr(),
         msr::IA32_VMX_PROCBASED_CTLS => Allowed::new(default1::PRIMARY, PRIMARY.one).msr(),
-        msr::IA32_VMX_EXIT_CTLS => Allowed::new(default1::EXIT, EXIT.one).msr(),
-        msr::IA32_VMX_ENTRY_CTLS => Allowed::new(default1::ENTRY, ENTRY.one).msr(),
+        msr::IA32_VMX_EXIT_CTLS => Allowed::new(default1::EXIT, exit(model).one).msr(),
+        msr::IA32_VMX_ENTRY_CTLS => Allowed::new(default1::ENTRY, entry(model).one).msr(),
         msr::IA32_VMX_TRUE_PINBASED_CTLS => PIN.msr(),
         msr::IA32_VMX_TRUE_PROCBASED_CTLS => PRIMARY.msr(),
-        msr::IA32_VMX_TRUE_EXIT_CTLS => EXIT.msr(),
-        msr::IA32_VMX_TRUE_ENTRY_CTLS => ENTRY.msr(),
+        msr::IA32_VMX_TRUE_EXIT_CTLS => exit(model).msr(),
+        msr::IA32_VMX_TRUE_ENTRY_CTLS => entry(model).msr(),
         msr::IA32_VMX_PROCBASED_CTLS2 => secondary(model).msr(),
         msr::IA32_VMX_MISC => MISC,
         msr::IA32_VMX_CR0_FIXED0 => CR0_FIXED0,

@@ -168,7 +168,20 @@ fn execution_controls() {
     bad_control("pin-based", |c| toggle(c, Field::PinBasedControls, pin::POSTED_INTERRUPTS.into()));
     bad_control("pin-based", |c| toggle(c, Field::PinBasedControls, 1 << 1));
     bad_control("primary", |c| toggle(c, Field::PrimaryControls, 1));
-    bad_control("secondary", |c| toggle(c, Field::SecondaryControls, secondary::ENABLE_PML.into()));
+    bad_control("secondary", |c| toggle(c, Field::SecondaryControls, 1 << 31));
+    bad_control("PML address", |c| {
+        toggle(c, Field::SecondaryControls, secondary::ENABLE_PML.into());
+        c.vmwrite(Field::PmlAddress, 0x1008);
+    });
+    for control in [secondary::ENABLE_PML, secondary::MODE_BASED_EXECUTE] {
+        bad_control("without EPT", |c| {
+            toggle(
+                c,
+                Field::SecondaryControls,
+                (control | secondary::ENABLE_EPT | secondary::UNRESTRICTED_GUEST).into(),
+            );
+        });
+    }
     bad_control("CR3-target", |c| c.vmwrite(Field::Cr3TargetCount, 5));
     for (field, control) in [
         (Field::IoBitmapA, primary::USE_IO_BITMAPS),

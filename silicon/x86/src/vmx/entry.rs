@@ -190,6 +190,10 @@ impl Core {
         if !(debug && pat && efer) {
             self.load_unsaved_state();
         }
+        if c.entry & entry::LOAD_PKRS != 0 {
+            let rights = self.vmcs().get(Field::GuestPkrs) as u32;
+            self.set_pkrs(rights);
+        }
         if dirty.any(Dirty::MODE) || !efer {
             self.update_mode();
         }

@@ -17,6 +17,7 @@ pub mod entry;
 pub mod exit;
 pub mod intercept;
 mod msr_list;
+mod page_log;
 pub mod preemption;
 mod resident;
 pub mod vmcs;
@@ -28,6 +29,7 @@ pub use dirty::Dirty;
 pub use entry::{Entered, EntryFailure};
 pub use exit::ExitInfo;
 pub use intercept::Direction;
+pub use page_log::PageLog;
 pub use vmcs::{LaunchState, Vmcs};
 
 use intercept::Bitmaps;

@@ -27,7 +27,8 @@ pub fn iret<T: Word>(core: &mut Core, op: &Op) -> Done {
         match left {
             Leave::Fault => core.events.nmi_unblocked = true,
             Leave::Exit => {
-                if matches!(core.vmx.exit.reason, Some(ExitReason::EptViolation)) {
+                if matches!(core.vmx.exit.reason, Some(ExitReason::EptViolation | ExitReason::PageModificationLogFull))
+                {
                     core.vmx.exit.qualification |= 1 << 12;
                 }
             }

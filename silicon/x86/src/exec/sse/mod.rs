@@ -9,8 +9,8 @@
 
 pub mod apply;
 pub mod compare;
-pub mod dot;
 pub mod crypto;
+pub mod dot;
 pub mod float;
 pub mod fxsave;
 pub mod integer;
