@@ -10,6 +10,7 @@ mod exits;
 mod interrupts;
 mod legacy;
 mod machine;
+mod second_opinion;
 mod self_modifying;
 mod smp;
 mod tasks;
