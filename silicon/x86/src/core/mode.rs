@@ -133,6 +133,12 @@ impl Core {
 }
 
 impl Core {
+    /// Sets XCR0 to a value that [`crate::model::Model::xcr0_is_valid`] allows.
+    pub fn set_xcr0(&mut self, value: u64) {
+        self.xcr0 = value;
+        self.update_mode();
+    }
+
     /// Whether VEX-encoded vector instructions exist now: otherwise they are #UD, whatever CR0.TS is.
     #[must_use]
     pub fn avx_enabled(&self) -> bool {

@@ -13,4 +13,6 @@ pub struct Msrs {
     pub pat: u64,
     pub debugctl: u64,
     pub spec_ctrl: u64,
+    /// Which supervisor state components XSAVES and XRSTORS may use.
+    pub xss: u64,
 }

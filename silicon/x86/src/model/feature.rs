@@ -77,8 +77,8 @@ features! {
     SelfSnoop "ss" 0x1:0 Edx[27] yes;
     Ht "ht" 0x1:0 Edx[28] yes;
     Pni "pni" 0x1:0 Ecx[0] yes;
-    Pclmulqdq "pclmulqdq" 0x1:0 Ecx[1] no;
-    Monitor "monitor" 0x1:0 Ecx[3] no;
+    Pclmulqdq "pclmulqdq" 0x1:0 Ecx[1] yes;
+    Monitor "monitor" 0x1:0 Ecx[3] yes;
     Vmx "vmx" 0x1:0 Ecx[5] yes;
     Ssse3 "ssse3" 0x1:0 Ecx[9] yes;
     Fma "fma" 0x1:0 Ecx[12] yes;
@@ -90,8 +90,8 @@ features! {
     Movbe "movbe" 0x1:0 Ecx[22] yes;
     Popcnt "popcnt" 0x1:0 Ecx[23] yes;
     TscDeadlineTimer "tsc_deadline_timer" 0x1:0 Ecx[24] yes;
-    Aes "aes" 0x1:0 Ecx[25] no;
-    Xsave "xsave" 0x1:0 Ecx[26] no;
+    Aes "aes" 0x1:0 Ecx[25] yes;
+    Xsave "xsave" 0x1:0 Ecx[26] yes;
     Avx "avx" 0x1:0 Ecx[28] yes;
     F16c "f16c" 0x1:0 Ecx[29] yes;
     Rdrand "rdrand" 0x1:0 Ecx[30] yes;
@@ -100,7 +100,7 @@ features! {
     Fsgsbase "fsgsbase" 0x7:0 Ebx[0] yes;
     TscAdjust "tsc_adjust" 0x7:0 Ebx[1] yes;
     Bmi1 "bmi1" 0x7:0 Ebx[3] yes;
-    Avx2 "avx2" 0x7:0 Ebx[5] no;
+    Avx2 "avx2" 0x7:0 Ebx[5] yes;
     Smep "smep" 0x7:0 Ebx[7] yes;
     Bmi2 "bmi2" 0x7:0 Ebx[8] yes;
     Erms "erms" 0x7:0 Ebx[9] yes;
@@ -111,7 +111,7 @@ features! {
     Smap "smap" 0x7:0 Ebx[20] yes;
     Clflushopt "clflushopt" 0x7:0 Ebx[23] yes;
     Clwb "clwb" 0x7:0 Ebx[24] yes;
-    ShaNi "sha_ni" 0x7:0 Ebx[29] no;
+    ShaNi "sha_ni" 0x7:0 Ebx[29] yes;
     Umip "umip" 0x7:0 Ecx[2] yes;
     Pku "pku" 0x7:0 Ecx[3] no;
     La57 "la57" 0x7:0 Ecx[16] no;
@@ -125,10 +125,10 @@ features! {
     ArchCapabilities "arch_capabilities" 0x7:0 Edx[29] yes;
     Ssbd "ssbd" 0x7:0 Edx[31] yes;
     Lam "lam" 0x7:1 Eax[26] no;
-    Xsaveopt "xsaveopt" 0xd:1 Eax[0] no;
-    Xsavec "xsavec" 0xd:1 Eax[1] no;
-    Xgetbv1 "xgetbv1" 0xd:1 Eax[2] no;
-    Xsaves "xsaves" 0xd:1 Eax[3] no;
+    Xsaveopt "xsaveopt" 0xd:1 Eax[0] yes;
+    Xsavec "xsavec" 0xd:1 Eax[1] yes;
+    Xgetbv1 "xgetbv1" 0xd:1 Eax[2] yes;
+    Xsaves "xsaves" 0xd:1 Eax[3] yes;
     LahfLm "lahf_lm" 0x8000_0001:0 Ecx[0] yes;
     Abm "abm" 0x8000_0001:0 Ecx[5] yes;
     Prefetchw "3dnowprefetch" 0x8000_0001:0 Ecx[8] yes;

@@ -4,6 +4,7 @@ mod cpuid;
 mod feature;
 mod named;
 mod parse;
+pub mod xstate;
 
 pub use cpuid::CpuidResult;
 pub use feature::{FEATURES, Feature, FeatureRow, FeatureSet, Register};

@@ -7,13 +7,14 @@ use Feature as F;
 pub const DEFAULT: &str = "glassvisor-v2";
 
 /// Every named model.
-pub const NAMES: &[&str] = &["glassvisor-v2", "glassvisor-v2-notsc", "nehalem", "qemu64"];
+pub const NAMES: &[&str] = &["glassvisor-v2", "glassvisor-v2-notsc", "glassvisor-v3", "nehalem", "qemu64"];
 
 /// The model called `name`.
 pub(super) fn by_name(name: &str) -> Option<Model> {
     Some(match name {
         "glassvisor-v2" => glassvisor_v2(),
         "glassvisor-v2-notsc" => glassvisor_v2_notsc(),
+        "glassvisor-v3" => glassvisor_v3(),
         "nehalem" => nehalem(),
         "qemu64" => qemu64(),
         _ => return None,
@@ -51,7 +52,24 @@ const BASE: FeatureSet = FeatureSet::of(&[
 /// The rest of the x86-64-v2 level.
 const V2: FeatureSet = FeatureSet::of(&[F::Pni, F::Ssse3, F::Sse41, F::Sse42, F::Popcnt, F::Cx16, F::LahfLm]);
 
-/// Integer and system features of a recent server processor; AVX and what builds on it are not modelled.
+/// What the x86-64-v3 level has beyond x86-64-v2, where [`SERVER`] does not have it: vectors of 256 bits and the
+/// instructions that save them; and the cryptographic instructions of the same processors.
+const V3: FeatureSet = FeatureSet::of(&[
+    F::Pclmulqdq,
+    F::Fma,
+    F::Aes,
+    F::Xsave,
+    F::Avx,
+    F::F16c,
+    F::Avx2,
+    F::ShaNi,
+    F::Xsaveopt,
+    F::Xsavec,
+    F::Xgetbv1,
+    F::Xsaves,
+]);
+
+/// Integer and system features of a recent server processor, without vectors.
 const SERVER: FeatureSet = FeatureSet::of(&[
     F::SelfSnoop,
     F::Vmx,
@@ -173,6 +191,15 @@ fn glassvisor_v2_notsc() -> Model {
     }
 }
 
+/// The default model with all of x86-64-v3, and AES, PCLMULQDQ, SHA and the whole XSAVE family.
+fn glassvisor_v3() -> Model {
+    let mut model = glassvisor_v2();
+    model.name = "glassvisor-v3";
+    model.brand = "Glassvisor modelled x86-64-v3 CPU @ 2.10GHz";
+    model.features = model.features.with(V3);
+    model
+}
+
 fn nehalem() -> Model {
     Model {
         name: "nehalem",
@@ -226,6 +253,19 @@ mod tests {
                 assert_eq!(g.entries % g.ways, 0, "{name}");
             }
         }
+    }
+
+    #[test]
+    fn the_v3_model_has_the_whole_level() {
+        let model = glassvisor_v3();
+        for feature in [F::Avx, F::Avx2, F::Bmi1, F::Bmi2, F::F16c, F::Fma, F::Abm, F::Movbe, F::Xsave] {
+            assert!(model.has(feature), "{feature:?}");
+        }
+    }
+
+    #[test]
+    fn no_named_model_offers_monitor() {
+        assert!(NAMES.iter().all(|name| !by_name(name).unwrap().has(F::Monitor)));
     }
 
     #[test]

@@ -78,6 +78,7 @@ const SECONDARY: u32 = secondary::ENABLE_EPT
     | secondary::RDRAND_EXITING
     | secondary::ENABLE_INVPCID
     | secondary::RDSEED_EXITING
+    | secondary::ENABLE_XSAVES
     | secondary::USE_TSC_SCALING;
 
 /// VM-exit controls; debug controls need not be saved.
@@ -145,6 +146,7 @@ pub fn secondary(model: &Model) -> Allowed {
         (secondary::RDRAND_EXITING, Feature::Rdrand),
         (secondary::RDSEED_EXITING, Feature::Rdseed),
         (secondary::ENABLE_INVPCID, Feature::Invpcid),
+        (secondary::ENABLE_XSAVES, Feature::Xsaves),
     ] {
         // RDTSCP's control also governs RDPID.
         let rdpid = feature == Feature::Rdtscp && model.has(Feature::Rdpid);
@@ -173,6 +175,7 @@ pub fn cr4_fixed1(model: &Model) -> u64 {
         (cr4::PCIDE, Feature::Pcid),
         (cr4::SMEP, Feature::Smep),
         (cr4::SMAP, Feature::Smap),
+        (cr4::OSXSAVE, Feature::Xsave),
     ] {
         if model.has(feature) {
             bits |= bit;

@@ -281,6 +281,7 @@ impl Controls {
             },
             ple_gap: get(Field::PleGap) as u32,
             ple_window: get(Field::PleWindow) as u32,
+            xss_exiting: get(Field::XssExitingBitmap),
         }
     }
 }

@@ -65,6 +65,8 @@ pub struct Controls {
     /// Pause-loop exiting, in TSC cycles: gap and window.
     pub ple_gap: u32,
     pub ple_window: u32,
+    /// State components of IA32_XSS for which XSAVES and XRSTORS exit.
+    pub xss_exiting: u64,
 }
 
 /// 1.0 as a TSC multiplier.
@@ -93,6 +95,7 @@ impl Default for Controls {
             tsc_multiplier: TSC_MULTIPLIER_ONE,
             ple_gap: 0,
             ple_window: 0,
+            xss_exiting: 0,
         }
     }
 }

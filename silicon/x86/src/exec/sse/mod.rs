@@ -9,6 +9,7 @@
 
 pub mod apply;
 pub mod compare;
+pub mod crypto;
 pub mod dot;
 pub mod float;
 pub mod fxsave;
@@ -19,6 +20,7 @@ pub mod operand;
 pub mod shuffle;
 pub mod state;
 pub mod text;
+pub mod xsave;
 
 use silicon_float::Mxcsr;
 use x86_defs::control::{cr0, cr4};

@@ -7,6 +7,7 @@ use x86_defs::segment::index;
 
 use crate::Core;
 use crate::exec::segment::descriptor::canonical;
+use crate::model::Feature;
 
 /// The value of an MSR, `None` for #GP(0).
 pub(super) fn read(core: &Core, number: u32) -> Option<u64> {
@@ -28,6 +29,7 @@ pub(super) fn read(core: &Core, number: u32) -> Option<u64> {
         msr::IA32_GS_BASE => core.seg[index::GS].base,
         msr::IA32_KERNEL_GS_BASE => m.kernel_gs_base,
         msr::IA32_TSC_AUX => m.tsc_aux,
+        msr::IA32_XSS if core.model.has(Feature::Xsaves) => m.xss,
         _ => return None,
     })
 }
@@ -53,6 +55,9 @@ pub(super) fn write(core: &mut Core, number: u32, value: u64) -> Option<()> {
         msr::IA32_GS_BASE => core.seg[index::GS].base = address?,
         msr::IA32_KERNEL_GS_BASE => core.msrs.kernel_gs_base = address?,
         msr::IA32_TSC_AUX => core.msrs.tsc_aux = (value >> 32 == 0).then_some(value)?,
+        msr::IA32_XSS if core.model.has(Feature::Xsaves) => {
+            core.msrs.xss = (value & !core.model.xss_supported() == 0).then_some(value)?;
+        }
         _ => return None,
     }
     Some(())
