@@ -5,6 +5,7 @@ use silicon_float::Mxcsr;
 
 use super::operand::{Source, get, set, set_low};
 use crate::exec::sse;
+use crate::mem::AccessKind;
 use crate::op::Done;
 use crate::{Core, Op};
 
@@ -58,7 +59,7 @@ pub fn to_halves<const WIDE: bool>(core: &mut Core, op: &Op, f: impl Fn([u32; 4]
     narrow::<WIDE, Register, [u32; 4], [u16; 4]>(core, op, |v, mxcsr| f(v, op.imm as u8, mxcsr))
 }
 
-/// VCVTPS2PH to memory: a store that faults leaves MXCSR as it was.
+/// VCVTPS2PH to memory: a store that faults comes before what the conversion raises.
 #[inline(always)]
 pub fn store_halves<const WIDE: bool>(
     core: &mut Core,
@@ -68,16 +69,15 @@ pub fn store_halves<const WIDE: bool>(
     core.check_avx()?;
     let imm = op.imm as u8;
     let [a0, a1] = get(core, op.b);
-    let before = core.fpu.mxcsr;
-    let stored = if WIDE {
+    let bytes = if WIDE { 16 } else { 8 };
+    let offset = core.address(op);
+    let linear = core.linear(op.seg, offset, bytes, AccessKind::Write)?;
+    core.check_store(linear, op.seg, bytes)?;
+    if WIDE {
         let result = core.simd(|mxcsr| [f(a0, imm, mxcsr), f(a1, imm, mxcsr)])?;
-        core.store::<u128>(op, bytemuck::cast(result))
+        core.store_linear::<u128>(linear, op.seg, bytemuck::cast(result))
     } else {
         let result = core.simd(|mxcsr| f(a0, imm, mxcsr))?;
-        core.store::<u64>(op, bytemuck::cast(result))
-    };
-    if stored.is_err() {
-        core.fpu.mxcsr = before;
+        core.store_linear::<u64>(linear, op.seg, bytemuck::cast(result))
     }
-    stored
 }
