@@ -1,10 +1,11 @@
 //! Fused multiply-add.
 
 use crate::exact;
+use crate::flags::Flags;
 use crate::mxcsr::Mxcsr;
 use crate::sse::arithmetic::cancelled;
 use crate::sse::format::{Float, Layout, Operand, Value, deliver, infinity, invalid, propagate};
-use crate::sse::native::{Fused, is_plain, is_well_inside};
+use crate::sse::native::{is_plain, is_well_inside};
 
 /// `-a`, but a NaN as it is: what the negating and subtracting forms of FMA do to an operand.
 #[inline]
@@ -20,10 +21,16 @@ pub fn negate<F: Float>(a: F::Bits) -> F::Bits {
 #[inline]
 pub fn fma<F: Float>(a: F::Bits, b: F::Bits, c: F::Bits, mxcsr: &mut Mxcsr) -> F::Bits {
     if mxcsr.rounds_to_nearest() && is_plain::<F>(a) && is_plain::<F>(b) && is_plain::<F>(c) {
-        let Fused { result, exact } = F::native_fma(a, b, c);
+        let result = F::native_fma(a, b, c);
         // A zero may be a difference that is exact or a product that is tiny.
-        if is_well_inside::<F>(result) && (exact || mxcsr.flags().contains(crate::Flags::PE)) {
-            return result;
+        if is_well_inside::<F>(result) {
+            if mxcsr.flags().contains(Flags::PE) {
+                return result;
+            }
+            if let Some(exact) = F::fma_is_exact(a, b, c, result) {
+                mxcsr.raise(Flags::PE.when(!exact));
+                return result;
+            }
         }
     }
     fma_slow::<F>(a, b, c, mxcsr)

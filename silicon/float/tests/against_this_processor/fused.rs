@@ -4,6 +4,7 @@ use std::arch::asm;
 
 use silicon_float::{F32, F64, Mxcsr, sse};
 
+use crate::operands::Random;
 use crate::sse::fused;
 
 /// Zeros, denormals, the smallest and largest normal numbers, ordinary numbers, infinities, NaNs.
@@ -77,3 +78,46 @@ macro_rules! agrees {
 
 agrees!(special_singles_agree, SINGLES, F32, f32, u32, "vfmadd213ss {a}, {b}, {c}");
 agrees!(special_doubles_agree, DOUBLES, F64, f64, u64, "vfmadd213sd {a}, {b}, {c}");
+
+/// A number of a few bits around one, so that products and sums are now exact, now not by the last bit.
+fn sparse(random: &mut Random, fraction_bits: u32) -> f64 {
+    let bits = 1 + random.below(u64::from(fraction_bits));
+    let significand = 1 << bits | random.next() & ((1 << bits) - 1);
+    let power = 2f64.powi(random.below(120) as i32 - 60);
+    if random.below(2) == 0 { significand as f64 * power } else { -(significand as f64 * power) }
+}
+
+#[test]
+fn exactness_is_seen_to_the_last_bit() {
+    if !std::is_x86_feature_detected!("fma") {
+        return;
+    }
+    let mut random = Random(91);
+    let (mut exact, mut inexact) = (0, 0);
+    for _ in 0..400_000 {
+        let control = 0x1f80;
+        let (a, b) = (sparse(&mut random, 52), sparse(&mut random, 52));
+        let product = a * b;
+        let c = match random.below(4) {
+            0 => -product,
+            1 => -f64::from_bits(product.to_bits() + random.below(4)),
+            2 => -a.mul_add(b, -product),
+            _ => sparse(&mut random, 52),
+        };
+        let [a, b, c] = [a, b, c].map(f64::to_bits);
+        let mut m = Mxcsr(control);
+        let model = sse::fma::<F64>(a, b, c, &mut m);
+        let here = fused!("vfmadd213sd {a}, {b}, {c}", f64, b, a, c, control);
+        assert_eq!((model, m.0), here, "{a:#x} * {b:#x} + {c:#x}");
+        *(if m.0 == control { &mut exact } else { &mut inexact }) += 1;
+
+        let (a, b) = (sparse(&mut random, 23) as f32, sparse(&mut random, 23) as f32);
+        let c = if random.below(2) == 0 { -(a * b) } else { sparse(&mut random, 23) as f32 };
+        let [a, b, c] = [a, b, c].map(f32::to_bits);
+        let mut m = Mxcsr(control);
+        let model = sse::fma::<F32>(a, b, c, &mut m);
+        let here = fused!("vfmadd213ss {a}, {b}, {c}", f32, b, a, c, control);
+        assert_eq!((model, m.0), here, "{a:#x} * {b:#x} + {c:#x}");
+    }
+    assert!(exact > 20_000 && inexact > 20_000, "{exact} {inexact}");
+}
