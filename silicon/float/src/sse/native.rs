@@ -9,6 +9,15 @@ use std::fmt::Debug;
 
 use crate::sse::format::{F32, F64, Float, Layout};
 
+/// A fused multiply-add by the host.
+#[derive(Clone, Copy, Debug)]
+pub struct Fused<Bits> {
+    /// Correctly rounded to nearest, if it is well inside of the normal range.
+    pub result: Bits,
+    /// Whether the result is known to be exact. False where that was not easy to see.
+    pub exact: bool,
+}
+
 /// What the host can do with a format.
 pub trait Native: Sized {
     /// The bit pattern.
@@ -40,10 +49,12 @@ pub trait Native: Sized {
     fn native_from_i64(a: i64) -> Self::Bits;
     #[doc(hidden)]
     fn negate(a: Self::Bits) -> Self::Bits;
+    #[doc(hidden)]
+    fn native_fma(a: Self::Bits, b: Self::Bits, c: Self::Bits) -> Fused<Self::Bits>;
 }
 
 macro_rules! native {
-    ($format:ty, $float:ty, $bits:ty) => {
+    ($format:ty, $float:ty, $bits:ty, $fma:ident) => {
         impl Native for $format {
             type Bits = $bits;
 
@@ -98,12 +109,53 @@ macro_rules! native {
             fn negate(a: $bits) -> $bits {
                 a ^ 1 << (<$bits>::BITS - 1)
             }
+            #[inline]
+            fn native_fma(a: $bits, b: $bits, c: $bits) -> Fused<$bits> {
+                $fma(<$float>::from_bits(a), <$float>::from_bits(b), <$float>::from_bits(c))
+            }
         }
     };
 }
 
-native!(F32, f32, u32);
-native!(F64, f64, u64);
+native!(F32, f32, u32, fma32);
+native!(F64, f64, u64, fma64);
+
+/// `a + b` and what rounding it lost, exactly (Knuth's TwoSum).
+#[inline]
+fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let b_part = sum - a;
+    let a_part = sum - b_part;
+    (sum, (a - a_part) + (b - b_part))
+}
+
+/// In double precision: the product is exact there, and the sum, rounded to odd, may be rounded again.
+#[inline]
+fn fma32(a: f32, b: f32, c: f32) -> Fused<u32> {
+    let (sum, lost) = two_sum(f64::from(a) * f64::from(b), f64::from(c));
+    let bits = sum.to_bits();
+    let odd = if lost == 0.0 || bits & 1 != 0 {
+        sum
+    } else {
+        // The neighbour on the side of what was lost.
+        f64::from_bits(if (lost > 0.0) == (sum > 0.0) { bits + 1 } else { bits - 1 })
+    };
+    let result = odd as f32;
+    Fused { result: result.to_bits(), exact: lost == 0.0 && f64::from(result) == sum }
+}
+
+/// By the host's own fused operation. Nothing may be lost for the result to be seen to be exact.
+#[inline]
+fn fma64(a: f64, b: f64, c: f64) -> Fused<u64> {
+    /// Above this the part of a product that rounding loses is a normal number, or zero.
+    const SAFE: f64 = 1e-280;
+    let result = a.mul_add(b, c);
+    let product = a * b;
+    let (sum, lost) = two_sum(product, c);
+    let exact =
+        sum == result && lost == 0.0 && (product.abs() > SAFE && a.mul_add(b, -product) == 0.0 || a == 0.0 || b == 0.0);
+    Fused { result: result.to_bits(), exact }
+}
 
 /// A normal number, or a zero.
 #[inline]

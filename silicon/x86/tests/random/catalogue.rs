@@ -20,16 +20,19 @@ pub struct Skeleton {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Map {
     Legacy(&'static [u8]),
-    /// VEX: map, pp.
-    Vex(u8, u8),
+    Vex(Vex),
 }
 
-impl Map {
-    /// RORX has two operands, so vvvv must be zero (all ones when inverted); all others have three.
-    fn is_rorx(self) -> bool {
-        self == Self::Vex(3, 3)
-    }
+/// The fields of a VEX prefix that choose the instruction, apart from W.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vex {
+    pub map: u8,
+    pub pp: u8,
+    pub l: u8,
 }
+
+/// ModRM.rm of an operand in memory that has a SIB byte, as gathers must have it.
+pub const SIB: u8 = 4;
 
 impl Skeleton {
     /// Everything up to and with the opcode. `more` is put in front; `rex` is R, X and B.
@@ -42,10 +45,15 @@ impl Skeleton {
                 }
                 bytes.extend(map);
             }
-            Map::Vex(map, pp) => {
+            Map::Vex(Vex { map, pp, l }) => {
                 // R, X and B are inverted, and in the order of REX from bit 7 down.
                 let inverted = (!rex & 4) << 5 | (!rex & 2) << 5 | (!rex & 1) << 5;
-                bytes.extend([0xc4, inverted | map, (self.rex & 8) << 4 | (!vvvv & 15) << 3 | pp]);
+                let last = (!vvvv & 15) << 3 | l << 2 | pp;
+                if map == 1 && self.rex & 8 == 0 && rex & 3 == 0 {
+                    bytes.extend([0xc5, inverted & 0x80 | last]);
+                } else {
+                    bytes.extend([0xc4, inverted | map, (self.rex & 8) << 4 | last]);
+                }
             }
         }
         bytes.push(self.opcode);
@@ -59,7 +67,7 @@ pub fn catalogue(model: &Model) -> BTreeMap<Code, Vec<Skeleton>> {
     let mut found: BTreeMap<Code, Vec<Skeleton>> = BTreeMap::new();
     let mut known: BTreeMap<Code, bool> = BTreeMap::new();
     let mut add = |skeleton: Skeleton| {
-        let mut bytes = skeleton.head(&[], 0, u8::from(!skeleton.map.is_rorx()));
+        let mut bytes = skeleton.head(&[], 0, 0);
         bytes.extend([skeleton.modrm, 0x24, 0, 0, 0, 0, 0, 0, 0, 0]);
         let insn = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
         if insn.code() != Code::INVALID
@@ -72,7 +80,7 @@ pub fn catalogue(model: &Model) -> BTreeMap<Code, Vec<Skeleton>> {
         }
     };
     for opcode in 0..=0xff_u8 {
-        for modrm in (0..8).map(|reg| reg << 3 | 3).chain(0xc0..=0xff) {
+        for modrm in (0..8).flat_map(|reg| [reg << 3 | 3, reg << 3 | SIB]).chain(0xc0..=0xff) {
             for rex in [0, 8] {
                 for (map, prefixes) in PREFIXES
                     .iter()
@@ -80,8 +88,9 @@ pub fn catalogue(model: &Model) -> BTreeMap<Code, Vec<Skeleton>> {
                 {
                     add(Skeleton { prefixes, rex, map: Map::Legacy(map), opcode, modrm });
                 }
-                for (map, pp) in (2..4).flat_map(|map| (0..4).map(move |pp| (map, pp))) {
-                    add(Skeleton { prefixes: &[], rex, map: Map::Vex(map, pp), opcode, modrm });
+                for fields in 0..24 {
+                    let vex = Vex { map: 1 + (fields >> 3), pp: fields & 3, l: fields >> 2 & 1 };
+                    add(Skeleton { prefixes: &[], rex, map: Map::Vex(vex), opcode, modrm });
                 }
             }
         }

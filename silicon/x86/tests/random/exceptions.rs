@@ -48,6 +48,9 @@ pub fn reason(code: Code) -> Option<&'static str> {
         M::Fxsave | M::Fxsave64 | M::Fxrstor | M::Fxrstor64 | M::Fnsave | M::Fnstenv | M::Frstor | M::Fldenv => {
             "x87 instruction pointers and reserved bytes, where makers differ; see sse_state_and_faults and x87"
         }
+        M::Xsave | M::Xsave64 | M::Xsaveopt | M::Xsaveopt64 | M::Xsavec | M::Xsavec64 | M::Xrstor | M::Xrstor64 => {
+            "x87 instruction pointers and the components in use, where makers differ; see xsave_against_this_processor"
+        }
         M::Jmp | M::Call | M::Ret
             if matches!(
                 code,
@@ -65,6 +68,7 @@ pub fn reason(code: Code) -> Option<&'static str> {
         {
             "PREFETCHW of a register: a NOP on Intel, #UD on AMD"
         }
+        M::Vrcpps | M::Vrcpss | M::Vrsqrtps | M::Vrsqrtss => "an approximation, where makers differ",
         M::Bswap if code == C::Bswap_r16 => "undefined by the manual",
         M::Rcpps | M::Rcpss | M::Rsqrtps | M::Rsqrtss => "an approximation, where makers differ",
         M::Fsin | M::Fcos | M::Fsincos | M::Fptan | M::Fpatan | M::F2xm1 | M::Fyl2x | M::Fyl2xp1 => {
@@ -80,8 +84,6 @@ pub fn is_undefined(code: Code) -> bool {
     match code {
         // A VM function is available where the VMCS enables it, which the modelled VMX cannot.
         C::Vmfunc => true,
-        // CR4.OSXSAVE cannot be set.
-        C::Xsave_mem | C::Xsave64_mem | C::Xrstor_mem | C::Xrstor64_mem => true,
         // The decoder's old form of UD0.
         C::Ud0 => true,
         _ => false,
@@ -121,8 +123,14 @@ pub fn missing(code: Code) -> Option<&'static str> {
                 Register::Ecx => host.ecx,
                 Register::Edx => host.edx,
             };
-            // User mode has these two only where the kernel says so, not CPUID.
-            let enabled = feature != CpuidFeature::FSGSBASE || fsgsbase_is_enabled();
+            // User mode has these only where the kernel says so, not CPUID.
+            let enabled = match feature {
+                CpuidFeature::FSGSBASE => fsgsbase_is_enabled(),
+                CpuidFeature::AVX | CpuidFeature::AVX2 | CpuidFeature::FMA | CpuidFeature::F16C => {
+                    std::arch::is_x86_feature_detected!("avx")
+                }
+                _ => true,
+            };
             (word >> row.bit & 1 == 0 || !enabled).then_some(row.name)
         }
         Needs::Nothing | Needs::Impossible => None,

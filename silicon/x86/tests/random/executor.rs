@@ -39,12 +39,14 @@ struct Run {
     slot: *mut Slot,
     gregs: [i64; 23],
     fx: [u8; FX_USED],
+    ymm_high: [u128; 16],
 }
 
 struct Global(UnsafeCell<Run>);
 // SAFETY: only the one thread that runs cases touches it.
 unsafe impl Sync for Global {}
-static RUN: Global = Global(UnsafeCell::new(Run { slot: null_mut(), gregs: [0; 23], fx: [0; FX_USED] }));
+static RUN: Global =
+    Global(UnsafeCell::new(Run { slot: null_mut(), gregs: [0; 23], fx: [0; FX_USED], ymm_high: [0; 16] }));
 /// 0: not in a case; 1: about to enter; 2: running.
 static PHASE: AtomicU32 = AtomicU32::new(0);
 
@@ -141,6 +143,7 @@ extern "C" fn on_signal(signal: libc::c_int, _: *mut libc::siginfo_t, context: *
             1 if signal == libc::SIGTRAP => {
                 run.gregs.copy_from_slice(&gregs[..23]);
                 ptr::copy_nonoverlapping(fx, run.fx.as_mut_ptr(), FX_USED);
+                save_ymm(fx, &mut run.ymm_high);
                 let before = &(*slot).before;
                 for (i, &at) in GREGS.iter().enumerate() {
                     gregs[at as usize] = before.gpr[i] as i64;
@@ -148,6 +151,7 @@ extern "C" fn on_signal(signal: libc::c_int, _: *mut libc::siginfo_t, context: *
                 gregs[libc::REG_RIP as usize] = START as i64;
                 gregs[libc::REG_EFL as usize] = before.rflags as i64;
                 load_fx(before.fx.as_ptr(), fx);
+                load_ymm(&before.ymm_high, fx);
                 PHASE.store(2, Ordering::SeqCst);
             }
             2 => {
@@ -157,6 +161,7 @@ extern "C" fn on_signal(signal: libc::c_int, _: *mut libc::siginfo_t, context: *
                 }
                 after.rflags = gregs[libc::REG_EFL as usize] as u64;
                 ptr::copy_nonoverlapping(fx, after.fx.as_mut_ptr(), FX_USED);
+                save_ymm(fx, &mut after.ymm_high);
                 (*slot).outcome = Outcome {
                     signal: signal as u32,
                     vector: gregs[libc::REG_TRAPNO as usize] as u32,
@@ -168,6 +173,7 @@ extern "C" fn on_signal(signal: libc::c_int, _: *mut libc::siginfo_t, context: *
                 // Segment registers and what follows the flags stay as the kernel has them.
                 gregs[..=libc::REG_EFL as usize].copy_from_slice(&run.gregs[..=libc::REG_EFL as usize]);
                 load_fx(run.fx.as_ptr(), fx);
+                load_ymm(&run.ymm_high, fx);
                 PHASE.store(0, Ordering::SeqCst);
             }
             _ => libc::_exit(if signal == libc::SIGALRM { 98 } else { 99 }),
@@ -178,15 +184,61 @@ extern "C" fn on_signal(signal: libc::c_int, _: *mut libc::siginfo_t, context: *
 /// Puts x87 and XMM registers into the state that the kernel restores.
 unsafe fn load_fx(from: *const u8, to: *mut u8) {
     const MXCSR_MASK: usize = 28;
-    const MAGIC_AT: usize = 464;
-    const MAGIC: u32 = 0x4650_5853;
     // SAFETY: both hold an FXSAVE image; with the magic number there is an XSAVE header behind it.
     unsafe {
         ptr::copy_nonoverlapping(from, to, MXCSR_MASK);
         ptr::copy_nonoverlapping(from.add(32), to.add(32), FX_USED - 32);
-        if to.add(MAGIC_AT).cast::<u32>().read() == MAGIC {
-            let present = to.add(512).cast::<u64>();
+        if is_xsave(to) {
+            let present = to.add(HEADER).cast::<u64>();
             present.write(present.read() | 3);
+        }
+    }
+}
+
+/// XSAVE header behind the FXSAVE image.
+const HEADER: usize = 512;
+/// Bit of the AVX state in the header, and in the components that the kernel names.
+const AVX: u64 = 4;
+
+/// Whether the kernel's state has an XSAVE header.
+unsafe fn is_xsave(fx: *const u8) -> bool {
+    const MAGIC_AT: usize = 464;
+    const MAGIC: u32 = 0x4650_5853;
+    // SAFETY: it holds an FXSAVE image at least.
+    unsafe { fx.add(MAGIC_AT).cast::<u32>().read() == MAGIC }
+}
+
+/// Where the upper halves of the YMM registers are in the kernel's state, if they are: standard format, whatever the
+/// kernel itself uses.
+unsafe fn ymm_at(fx: *mut u8) -> Option<*mut u128> {
+    const COMPONENTS_AT: usize = 472;
+    // SAFETY: it holds an FXSAVE image, and the components that its software bytes name.
+    unsafe {
+        let has_avx = is_xsave(fx) && fx.add(COMPONENTS_AT).cast::<u64>().read() & AVX != 0;
+        has_avx.then(|| fx.add(std::arch::x86_64::__cpuid_count(0xd, 2).ebx as usize).cast())
+    }
+}
+
+unsafe fn load_ymm(from: &[u128; 16], fx: *mut u8) {
+    // SAFETY: see `ymm_at`.
+    unsafe {
+        if let Some(at) = ymm_at(fx) {
+            ptr::copy_nonoverlapping(from.as_ptr().cast::<u8>(), at.cast(), 256);
+            let present = fx.add(HEADER).cast::<u64>();
+            present.write(present.read() | AVX);
+        }
+    }
+}
+
+/// Without the bit in the header, all are zero.
+unsafe fn save_ymm(fx: *mut u8, to: &mut [u128; 16]) {
+    *to = [0; 16];
+    // SAFETY: see `ymm_at`.
+    unsafe {
+        if let Some(at) = ymm_at(fx)
+            && fx.add(HEADER).cast::<u64>().read() & AVX != 0
+        {
+            ptr::copy_nonoverlapping(at.cast::<u8>(), to.as_mut_ptr().cast(), 256);
         }
     }
 }

@@ -6,7 +6,7 @@ use iced_x86::{
 use silicon_x86::model::Model;
 
 use super::case::{CODE_BYTES, Outcome, Slot};
-use super::catalogue::{Map, Skeleton, is_lowered};
+use super::catalogue::{Map, SIB, Skeleton, is_lowered};
 use super::exceptions::{is_excluded, missing};
 use super::machine::Random;
 use super::native::State;
@@ -30,7 +30,7 @@ impl Generator<'_> {
     /// An instruction from a skeleton that may be compared, for the place `at` in the code; `None` where the dice
     /// gave something else.
     pub fn instruction(&mut self, skeleton: &Skeleton, at: usize) -> Option<Vec<u8>> {
-        let vex = matches!(skeleton.map, Map::Vex(..));
+        let vex = matches!(skeleton.map, Map::Vex(_));
         let mut more = Vec::new();
         for (percent, prefix) in [(8, 0x65), (3, 0x2e), (3, 0x67), (2, 0x66), (2, 0xf3), (1, 0xf2)] {
             if self.chance(percent) && !(vex && matches!(prefix, 0x66 | 0xf3 | 0xf2)) {
@@ -46,7 +46,8 @@ impl Generator<'_> {
         let vvvv = if self.chance(50) { self.below(16) as u8 } else { 0 };
         let mut bytes = skeleton.head(&more, rex, vvvv);
         if memory {
-            modrm = modrm & 0x38 | (self.below(3) as u8) << 6 | self.below(8) as u8;
+            let rm = if modrm & 7 == SIB { SIB } else { self.below(8) as u8 };
+            modrm = modrm & 0x38 | (self.below(3) as u8) << 6 | rm;
         }
         bytes.push(modrm);
         for _ in 0..14 {
@@ -137,6 +138,11 @@ impl Generator<'_> {
             state.rflags |= rflags::DF;
         }
         state.rflags |= rflags::FIXED | rflags::IF;
+        if std::arch::is_x86_feature_detected!("avx") {
+            for high in &mut state.ymm_high {
+                *high = if self.chance(10) { 0 } else { self.random.vector() };
+            }
+        }
         state.gpr[4] = if self.chance(95) { self.address() } else { self.wild_address() };
         let mut slot = Slot {
             before: state,
@@ -259,6 +265,9 @@ impl Generator<'_> {
         if matches!(base, Register::RIP | Register::EIP) {
             return;
         }
+        if index.is_vector_register() {
+            return self.aim_elements(slot, insn);
+        }
         let mut target = self.wild_address();
         if insn.has_lock_prefix() || insn.mnemonic() == M::Xchg {
             // Split locks are slow, or an exception, on some hosts.
@@ -283,6 +292,31 @@ impl Generator<'_> {
             let register = &mut slot.before.gpr[base.number()];
             *register = register.wrapping_add(target.wrapping_sub(now));
         }
+    }
+}
+
+impl Generator<'_> {
+    /// Makes the elements of a gather lie in the data: nearly all of them, or a mask would seldom become all zero.
+    fn aim_elements(&mut self, slot: &mut Slot, insn: &Instruction) {
+        let displacement = insn.memory_displacement64();
+        let mut base = if insn.segment_prefix() == Register::GS { GS_BASE } else { 0 }.wrapping_add(displacement);
+        if insn.memory_base() != Register::None {
+            let register = &mut slot.before.gpr[insn.memory_base().full_register().number()];
+            *register = DATA.wrapping_sub(base).wrapping_add(self.random.next() & 0xfff);
+            base = base.wrapping_add(*register);
+        }
+        let scale = insn.memory_index_scale().trailing_zeros();
+        let indices_of_64 = insn.vsib() == Some(true);
+        let mut elements = [0_u8; 32];
+        for chunk in elements.chunks_mut(if indices_of_64 { 8 } else { 4 }) {
+            let target = if self.chance(6) { self.wild_address() } else { DATA + self.below(DATA_BYTES as u64 - 8) };
+            let index = (target.wrapping_sub(base) as i64 >> scale) as u64;
+            chunk.copy_from_slice(&index.to_le_bytes()[..chunk.len()]);
+        }
+        let half = |i: usize| u128::from_le_bytes(elements[16 * i..16 * i + 16].try_into().expect("sixteen bytes"));
+        let register = insn.memory_index().number();
+        slot.before.set_xmm(register, half(0));
+        slot.before.ymm_high[register] = half(1);
     }
 }
 

@@ -27,6 +27,9 @@ const READ_ONLY_FRAME: u64 = 0x4000;
 const CS: u16 = 0x33;
 const SS: u16 = 0x2b;
 
+/// XCR0: all that the kernel enables of what the model has.
+const X87_SSE_AVX: u64 = 7;
+
 /// How the model ended.
 #[derive(Clone, Copy, Debug)]
 pub enum End {
@@ -44,10 +47,10 @@ pub struct Modelled {
 }
 
 impl Modelled {
-    pub fn new() -> Self {
+    pub fn new(model: &Model) -> Self {
         let memory = PhysicalMemory::new();
         memory.add(HostPhysical(0), MEMORY).expect("an empty machine takes a bank");
-        let mut core = Core::new(Arc::new(memory), Arc::new(Model::default()));
+        let mut core = Core::new(Arc::new(memory), Arc::new(model.clone()));
         let poke = |at: u64, value: u64| frame(&core, at).store(at, value);
         const NX: u64 = 1 << 63;
         const USER: u64 = 5;
@@ -65,9 +68,10 @@ impl Modelled {
         let read_only: Vec<u8> = (0..0x1000).map(read_only_byte).collect();
         frame(&core, READ_ONLY_FRAME).write(0, &read_only);
         core.vmx.controls.vpid = 1;
-        core.vmx.controls.secondary |= secondary::ENABLE_INVPCID;
+        core.vmx.controls.secondary |= secondary::ENABLE_INVPCID | secondary::ENABLE_XSAVES;
         core.cr0 = cr0::PE | cr0::PG | cr0::WP | cr0::NE | cr0::ET | cr0::MP;
-        core.cr4 = cr4::PAE | cr4::OSFXSR | cr4::OSXMMEXCPT | cr4::FSGSBASE;
+        core.cr4 = cr4::PAE | cr4::OSFXSR | cr4::OSXMMEXCPT | cr4::FSGSBASE | cr4::OSXSAVE;
+        core.xcr0 = X87_SSE_AVX;
         core.cr3 = TABLES;
         core.efer = efer::LME | efer::LMA | efer::NXE | efer::SCE;
         let user = rights::P | rights::S | rights::DPL | rights::ACCESSED | rights::G;
@@ -148,6 +152,7 @@ impl Modelled {
         for i in 0..16 {
             fpu.xmm[i] = state.xmm(i);
         }
+        fpu.ymm_high = state.ymm_high;
     }
 }
 

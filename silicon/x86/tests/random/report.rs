@@ -12,6 +12,9 @@ use super::compare::NAMES;
 use super::exceptions::{is_undefined, missing, reason};
 use super::place::START;
 
+/// Makes the report name every instruction code, with how often it was compared.
+const LIST: &str = "GLASSVISOR_LIST";
+
 pub struct Report {
     /// Instructions that must be compared.
     wanted: BTreeSet<Code>,
@@ -118,17 +121,41 @@ impl Report {
             self.wanted.len(),
             self.excepted.values().map(Vec::len).sum::<usize>()
         );
+        let list = std::env::var_os(LIST).is_some();
         for (reason, codes) in &self.excepted {
             println!("  {:4} {reason}", codes.len());
+            if list {
+                println!("       {codes:?}");
+            }
         }
         for (feature, count) in &self.lacking {
             println!("  {count:4} skipped: this processor lacks {feature}");
         }
+        println!("compared, of what can be, by feature:");
+        for (features, codes) in by_features(&self.wanted) {
+            let done = codes.iter().filter(|code| self.compared.contains_key(code)).count();
+            println!("  {done:4} of {:4} {features}", codes.len());
+        }
+        if list {
+            for (code, count) in &self.compared {
+                println!("{count:8} {code:?}");
+            }
+        }
         for (code, (count, text)) in &self.failures {
             println!("{code}: {count} differ: {text}");
         }
-        assert!(self.promised.is_empty(), "the model's features promise, but it lacks {:?}", self.promised);
         assert!(never.is_empty(), "never compared, and not in the table of exceptions: {never:?}");
         assert!(self.failures.is_empty(), "{} instruction codes differ from this processor", self.failures.len());
+        assert!(self.promised.is_empty(), "the model's features promise, but it lacks {:?}", self.promised);
     }
+}
+
+/// Sorted by the features that they need.
+fn by_features(codes: &BTreeSet<Code>) -> BTreeMap<String, Vec<Code>> {
+    let mut sorted: BTreeMap<String, Vec<Code>> = BTreeMap::new();
+    for &code in codes {
+        let names: Vec<String> = code.cpuid_features().iter().map(|feature| format!("{feature:?}")).collect();
+        sorted.entry(names.join(" and ")).or_default().push(code);
+    }
+    sorted
 }

@@ -5,7 +5,7 @@
 mod convert;
 mod crypto;
 mod float;
-mod integer;
+pub mod integer;
 mod moves;
 mod text;
 
