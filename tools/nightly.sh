@@ -13,6 +13,7 @@ fi
 cargo deny check bans licenses sources
 
 echo "nightly: property tests, 20000 cases each, and ignored tests"
+guest/build-crypto-initramfs.sh 6.12
 PROPTEST_CASES=${PROPTEST_CASES:-20000} cargo test -q --profile fast --workspace -- --include-ignored
 
 echo "nightly: random instructions against this processor, two million cases of a seed that changes daily"
