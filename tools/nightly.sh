@@ -12,6 +12,7 @@ if ! command -v cargo-deny >/dev/null; then
 fi
 cargo deny check bans licenses sources
 
+guest/build-crypto-initramfs.sh 6.12
 echo "nightly: property tests, 20000 cases each, and ignored tests"
 PROPTEST_CASES=${PROPTEST_CASES:-20000} cargo test -q --profile fast --workspace -- --include-ignored --skip pae:: --skip debian::
 

@@ -41,6 +41,14 @@ pub fn initrd(version: &str) -> String {
     )
 }
 
+/// Path of the RAM disk in which a kernel tests its cryptography.
+pub fn crypto_initrd(version: &str) -> String {
+    needed(
+        root().join(format!("guest/build/crypto-{version}.cpio")),
+        &format!("guest/build-crypto-initramfs.sh {version}"),
+    )
+}
+
 /// A file of this test's own with this content.
 pub fn file(name: &str, content: &[u8]) -> String {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

@@ -124,6 +124,8 @@ pub mod arch_capabilities {
     pub const PBRSB_NO: u64 = 1 << 24;
     pub const GDS_NO: u64 = 1 << 26;
     pub const RFDS_NO: u64 = 1 << 27;
+    /// Indirect target selection.
+    pub const ITS_NO: u64 = 1 << 62;
 }
 
 /// The modelled processor does not speculate, so it has none of the defects; the bits say so where there is one.
@@ -143,6 +145,7 @@ const NOT_AFFECTED: u64 = {
         | a::PBRSB_NO
         | a::GDS_NO
         | a::RFDS_NO
+        | a::ITS_NO
 };
 
 const fn geometry(entries: u16, ways: u16) -> CacheGeometry {
