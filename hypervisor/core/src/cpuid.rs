@@ -38,8 +38,8 @@ impl Vcpu {
     }
 
     fn hardware_leaf(&self, leaf: u32, subleaf: u32, vcpus: usize) -> CpuidResult {
-        let model = &self.processor.core.model;
-        let mut r = model.cpuid(leaf, subleaf);
+        let core = &self.processor.core;
+        let mut r = core.model.cpuid_with_state(leaf, subleaf, core.xcr0, core.msrs.xss);
         // Threads are numbered in one package, one thread a core.
         let width = vcpus.next_power_of_two().trailing_zeros();
         match leaf {

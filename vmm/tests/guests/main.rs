@@ -9,6 +9,7 @@ mod bad_input;
 mod boot;
 mod builtin;
 mod console;
+mod cpu_models;
 mod determinism;
 mod disk;
 mod explain;

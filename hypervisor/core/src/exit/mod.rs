@@ -6,6 +6,7 @@ mod device_memory;
 mod exception;
 mod io;
 mod msr;
+mod xsetbv;
 
 use irqchip::Irqchip;
 use silicon_x86::mem::DeviceAccess;
@@ -107,9 +108,10 @@ impl Vcpu {
                 self.skip();
                 Next::Effect(Effect::Yield)
             }
-            // No-operations for a guest without devices that need them: caches are coherent, MONITOR never waits.
+            // No-operations: caches are coherent, and MWAIT may end its wait at once.
             ExitReason::WbinvdOrWbnoinvd | ExitReason::Invd | ExitReason::Mwait | ExitReason::Monitor => self.skip(),
-            ExitReason::Rdpmc | ExitReason::Xsetbv => {
+            ExitReason::Xsetbv => self.xsetbv_exit(),
+            ExitReason::Rdpmc => {
                 self.queue_gp();
                 Next::Resume
             }

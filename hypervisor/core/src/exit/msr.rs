@@ -1,6 +1,7 @@
 //! RDMSR and WRMSR that exit.
 
 use irqchip::MsrError;
+use silicon_x86::model::Feature;
 use x86_defs::control::{cr0, efer};
 use x86_defs::msr;
 use x86_defs::vmx::Field;
@@ -62,6 +63,7 @@ impl Vcpu {
             msr::IA32_FMASK => core.msrs.fmask,
             msr::IA32_TSC_AUX => core.msrs.tsc_aux,
             msr::IA32_PAT => core.msrs.pat,
+            msr::IA32_XSS if core.model.has(Feature::Xsaves) => core.msrs.xss,
             number::WALL_CLOCK | number::WALL_CLOCK_NEW => self.pv.wall_clock,
             number::SYSTEM_TIME | number::SYSTEM_TIME_NEW => self.pv.system_time,
             number::STEAL_TIME => self.pv.steal_time,
@@ -78,7 +80,9 @@ impl Vcpu {
             Err(MsrError::GeneralProtection(_)) => return Err(GeneralProtection),
             Err(MsrError::Foreign { .. }) => {}
         }
-        let canonical = self.processor.core.model.is_canonical(value);
+        let model = &self.processor.core.model;
+        let canonical = model.is_canonical(value);
+        let valid_xss = model.has(Feature::Xsaves) && value & !model.xss_supported() == 0;
         match number {
             msr::IA32_TSC => {
                 // A write changes the offset, and TSC_ADJUST by as much.
@@ -97,6 +101,7 @@ impl Vcpu {
             msr::IA32_CSTAR if canonical => self.processor.core.msrs.cstar = value,
             msr::IA32_FMASK if value >> 32 == 0 => self.processor.core.msrs.fmask = value,
             msr::IA32_TSC_AUX if value >> 32 == 0 => self.processor.core.msrs.tsc_aux = value,
+            msr::IA32_XSS if valid_xss => self.processor.core.msrs.xss = value,
             msr::IA32_PAT if valid_pat(value) => self.processor.core.vmwrite(Field::GuestPat, value),
             number::WALL_CLOCK | number::WALL_CLOCK_NEW => {
                 self.pv.wall_clock = value;

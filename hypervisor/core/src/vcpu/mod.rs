@@ -1,11 +1,13 @@
 //! A virtual processor: a modelled logical processor and what KVM keeps about it.
 
+mod extended_state;
 pub mod inject;
 pub mod registers;
 pub mod run;
 mod setup;
 pub mod timer;
 
+pub use extended_state::InvalidXcr0;
 pub(crate) use setup::{Pages, fill_msr_bitmap};
 
 use silicon_x86::mem::DeviceAccess;

@@ -12,3 +12,4 @@ mod self_modifying;
 mod smp;
 mod time;
 mod translation;
+mod xsave;

@@ -27,6 +27,7 @@ pub use segment::{SegmentRegister, TableRegister};
 
 use crate::cost::Counters;
 use crate::event::Events;
+use crate::exec::system::idle::Monitored;
 use crate::mem::Mmu;
 use crate::model::Model;
 use crate::op::BLOCK_RIP;
@@ -69,6 +70,8 @@ pub struct Core {
     pub vmx: Vmx,
     /// Pending and blocked events.
     pub events: Events,
+    /// What MWAIT waits for; VM-entry disarms it.
+    pub monitor: Option<Monitored>,
     /// The exception that [`crate::Leave::Fault`] speaks of.
     pub fault: Fault,
 
@@ -114,6 +117,7 @@ impl Core {
             model,
             vmx: Vmx::default(),
             events: Events::default(),
+            monitor: None,
             fault: Fault::default(),
             budget: 0,
             deadline: 0,

@@ -9,6 +9,7 @@
 
 pub mod apply;
 pub mod compare;
+pub mod crypto;
 pub mod dot;
 pub mod float;
 pub mod fxsave;

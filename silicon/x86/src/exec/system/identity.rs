@@ -54,3 +54,50 @@ pub fn getsec(core: &mut Core, op: &Op) -> Done {
     }
     Err(core.vmexit(op, ExitReason::Getsec, 0))
 }
+
+#[cfg(test)]
+mod tests {
+    use x86_defs::control::cr4;
+    use x86_defs::exception::vector;
+    use x86_defs::segment::{index, rights};
+
+    use super::*;
+    use crate::Leave;
+    use crate::core::test;
+    use crate::exec::run_test::run;
+    use crate::model::Model;
+
+    const RDPID_R9: &[u8] = &[0xf3, 0x41, 0x0f, 0xc7, 0xf9];
+    const XSETBV: &[u8] = &[0x0f, 0x01, 0xd1];
+
+    #[test]
+    fn rdpid_reads_tsc_aux_at_any_privilege_where_the_control_lets_it() {
+        let mut core = test::core();
+        core.msrs.tsc_aux = 0x8000_1005;
+        core.gpr[9] = u64::MAX;
+        assert_eq!(run(&mut core, RDPID_R9), Err(Leave::Fault));
+        assert_eq!(core.fault.vector, vector::UD);
+        core.vmx.controls.secondary = secondary::ENABLE_RDTSCP;
+        core.seg[index::SS].rights |= rights::DPL;
+        core.cr4 |= cr4::TSD;
+        core.update_mode();
+        assert_eq!(run(&mut core, RDPID_R9), Ok(()));
+        assert_eq!(core.gpr[9], 0x8000_1005);
+    }
+
+    #[test]
+    fn xsetbv_exits_after_the_checks_of_cr4_and_privilege_only() {
+        let mut core = test::core();
+        core.model = std::sync::Arc::new(Model::parse("glassvisor-v3").unwrap());
+        assert_eq!(run(&mut core, XSETBV), Err(Leave::Fault));
+        assert_eq!(core.fault.vector, vector::UD);
+        core.cr4 |= cr4::OSXSAVE;
+        core.gpr[1] = 17;
+        assert_eq!(run(&mut core, XSETBV), Err(Leave::Exit));
+        assert_eq!(core.vmx.exit.reason, Some(ExitReason::Xsetbv));
+        core.seg[index::SS].rights |= rights::DPL;
+        core.update_mode();
+        assert_eq!(run(&mut core, XSETBV), Err(Leave::Fault));
+        assert_eq!(core.fault.vector, vector::GP);
+    }
+}

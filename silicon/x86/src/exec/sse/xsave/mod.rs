@@ -7,9 +7,11 @@
 //! * Misaligned areas are #GP(0), also where #AC(0) would be allowed.
 //! * Only what is accessed is checked against paging: the header always, each region when a component in it is.
 
+mod image;
 mod restore;
 mod save;
 
+pub use image::InvalidImage;
 pub use restore::{xrstor, xrstors};
 pub use save::{xsave, xsavec, xsaveopt, xsaves};
 
@@ -34,7 +36,7 @@ const COMPACTED: u64 = 1 << 63;
 const MXCSR_INITIAL: u32 = 0x1f80;
 
 /// Bytes of an area as they are in memory.
-type Image = [u8; LARGEST];
+pub type Image = [u8; LARGEST];
 
 /// The components that EDX:EAX asks for.
 fn requested(core: &Core) -> u64 {
@@ -94,8 +96,12 @@ impl Core {
     /// Which components are not in their initial configuration (XINUSE).
     #[must_use]
     pub fn xinuse(&self) -> u64 {
+        self.xinuse_of(vector_registers(self))
+    }
+
+    /// [`Core::xinuse`] when the first `n` vector registers count.
+    fn xinuse_of(&self, n: usize) -> u64 {
         let fpu = &self.fpu;
-        let n = vector_registers(self);
         let x87 = (fpu.fcw, fpu.fsw, fpu.ftw, fpu.fop, fpu.fip, fpu.fdp) != (0x37f, 0, 0, 0, 0, 0)
             || fpu.st.iter().any(|st| *st != F80::ZERO);
         let in_use = |bit: u64, used: bool| if used { bit } else { 0 };

@@ -177,7 +177,7 @@ fn vector(image: &[u8], at: usize) -> u128 {
 
 impl Core {
     /// x87 state as after FNINIT, with the registers and pointers cleared.
-    fn initialise_x87(&mut self) {
+    pub(super) fn initialise_x87(&mut self) {
         let fpu = &mut self.fpu;
         fpu.st = [F80::ZERO; 8];
         (fpu.fcw, fpu.fsw, fpu.ftw, fpu.fop, fpu.fip, fpu.fdp) = (0x37f, 0, 0, 0, 0, 0);
