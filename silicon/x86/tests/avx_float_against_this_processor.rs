@@ -218,7 +218,7 @@ fn start(random: &mut Random) -> Start {
 }
 
 fn model() -> Model {
-    Model::parse("glassvisor-v2,+avx,+fma,+f16c").expect("a known model")
+    Model::parse("glassvisor-v3").expect("a known model")
 }
 
 fn machine() -> Machine {

@@ -10,8 +10,8 @@ use crate::sse::mxcsr;
 
 /// Runs one instruction from one vector register to another under an MXCSR value.
 macro_rules! vectors {
-    ($instruction:expr, $a:expr, $mxcsr:expr) => {{
-        let a: __m128i = std::mem::transmute($a);
+    ($instruction:expr, $a:ident: $from:ty => $to:ty, $mxcsr:expr) => {{
+        let a = std::mem::transmute::<$from, __m128i>($a);
         let result: __m128i;
         let mut control: u32 = $mxcsr;
         let mut saved = 0u32;
@@ -23,14 +23,14 @@ macro_rules! vectors {
             a = in(xmm_reg) a, r = out(xmm_reg) result,
             options(nostack),
         );
-        (std::mem::transmute(result), control)
+        (std::mem::transmute::<__m128i, $to>(result), control)
     }};
 }
 
 /// VCVTPH2PS.
 fn from_halves(a: [u16; 8], control: u32) -> ([u32; 4], u32) {
     // SAFETY: MXCSR has all exceptions masked and is put back within the block; memory operands are locals.
-    unsafe { vectors!("vcvtph2ps {r}, {a}", a, control) }
+    unsafe { vectors!("vcvtph2ps {r}, {a}", a: [u16; 8] => [u32; 4], control) }
 }
 
 /// VCVTPS2PH with each of its immediates.
@@ -38,14 +38,14 @@ pub fn to_halves(a: [u32; 4], immediate: u8, control: u32) -> ([u16; 8], u32) {
     // SAFETY: as above; where an exception is not masked, its handler masks it.
     unsafe {
         match immediate & 7 {
-            0 => vectors!("vcvtps2ph {r}, {a}, 0", a, control),
-            1 => vectors!("vcvtps2ph {r}, {a}, 1", a, control),
-            2 => vectors!("vcvtps2ph {r}, {a}, 2", a, control),
-            3 => vectors!("vcvtps2ph {r}, {a}, 3", a, control),
-            4 => vectors!("vcvtps2ph {r}, {a}, 4", a, control),
-            5 => vectors!("vcvtps2ph {r}, {a}, 5", a, control),
-            6 => vectors!("vcvtps2ph {r}, {a}, 6", a, control),
-            _ => vectors!("vcvtps2ph {r}, {a}, 7", a, control),
+            0 => vectors!("vcvtps2ph {r}, {a}, 0", a: [u32; 4] => [u16; 8], control),
+            1 => vectors!("vcvtps2ph {r}, {a}, 1", a: [u32; 4] => [u16; 8], control),
+            2 => vectors!("vcvtps2ph {r}, {a}, 2", a: [u32; 4] => [u16; 8], control),
+            3 => vectors!("vcvtps2ph {r}, {a}, 3", a: [u32; 4] => [u16; 8], control),
+            4 => vectors!("vcvtps2ph {r}, {a}, 4", a: [u32; 4] => [u16; 8], control),
+            5 => vectors!("vcvtps2ph {r}, {a}, 5", a: [u32; 4] => [u16; 8], control),
+            6 => vectors!("vcvtps2ph {r}, {a}, 6", a: [u32; 4] => [u16; 8], control),
+            _ => vectors!("vcvtps2ph {r}, {a}, 7", a: [u32; 4] => [u16; 8], control),
         }
     }
 }

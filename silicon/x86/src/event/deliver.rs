@@ -8,7 +8,7 @@ use x86_defs::vmx::ExitReason;
 use super::{EventKind, Injection, debug, ia32e, information, intercept, protected, real};
 use crate::core::Fault;
 use crate::vmx::ExitInfo;
-use crate::{Core, Leave};
+use crate::{Core, Leave, cost};
 
 /// Classes of the double-fault table ("Interrupt 8 - Double Fault Exception").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,6 +202,7 @@ impl Core {
     }
 
     fn delivered(&mut self) {
+        self.charge(cost::EVENT_DELIVERY);
         self.events.sti_shadow = false;
         self.events.mov_ss_shadow = false;
     }
