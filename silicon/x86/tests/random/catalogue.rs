@@ -86,9 +86,10 @@ pub fn catalogue(model: &Model, mode: Mode) -> BTreeMap<Code, Vec<Skeleton>> {
             for rex in [0, 8] {
                 // Without REX, W is a bit of VEX alone.
                 let legacy = mode.is_64() || rex == 0;
+                let sib = modrm >> 6 != 3 && modrm & 7 == SIB;
                 for (map, prefixes) in PREFIXES
                     .iter()
-                    .filter(|_| legacy)
+                    .filter(|_| legacy && !sib)
                     .flat_map(|&prefixes| [&[][..], &[0x0f], &[0x0f, 0x38], &[0x0f, 0x3a]].map(|map| (map, prefixes)))
                 {
                     add(Skeleton { prefixes, rex, map: Map::Legacy(map), opcode, modrm });
@@ -96,8 +97,7 @@ pub fn catalogue(model: &Model, mode: Mode) -> BTreeMap<Code, Vec<Skeleton>> {
                 for fields in 0..24 {
                     let vex = Vex { map: 1 + (fields >> 3), pp: fields & 3, l: fields >> 2 & 1 };
                     // A SIB byte takes addresses of 32 bits at least.
-                    let prefixes: &[u8] =
-                        if mode == Mode::Protected16 && modrm >> 6 != 3 && modrm & 7 == SIB { &[0x67] } else { &[] };
+                    let prefixes: &[u8] = if mode == Mode::Protected16 && sib { &[0x67] } else { &[] };
                     add(Skeleton { prefixes, rex, map: Map::Vex(vex), opcode, modrm });
                 }
             }

@@ -99,13 +99,7 @@ pub fn differences(slot: &Slot, model: &Modelled, end: End) -> Vec<String> {
     let faulted = matches!(end, End::Fault(..));
     let last = instruction(slot, model.instructions - u32::from(!faulted && model.instructions > 0));
     compare_ends(slot, model.instructions, end, &mut out);
-    if faulted && last.mnemonic() == M::Arpl && host_is_amd() {
-        // It asks whether it may write only where it is about to, on AMD.
-        return Vec::new();
-    }
-    let masked = matches!(last.mnemonic(), M::Maskmovq | M::Maskmovdqu | M::Vmaskmovdqu);
-    if masked && !faulted && slot.outcome.vector >= u32::from(vector::SS) {
-        // What bytes that are not stored raise is the maker's choice.
+    if may_complete_elsewhere(slot, &last, faulted) {
         return Vec::new();
     }
     let mmx = if goes_to_mmx_early(&last, faulted) { TOP } else { 0 };
@@ -161,6 +155,21 @@ pub fn differences(slot: &Slot, model: &Modelled, end: End) -> Vec<String> {
         out.push(format!("[{address:#x}] is {:02x?}, not {:02x?}", &data[at..end], &slot.data_after[at..end]));
     }
     out
+}
+
+/// Whether makers differ in whether the last instruction faults at all.
+fn may_complete_elsewhere(slot: &Slot, last: &Instruction, faulted: bool) -> bool {
+    match last.mnemonic() {
+        // What bytes that are not stored raise.
+        M::Maskmovq | M::Maskmovdqu | M::Vmaskmovdqu => !faulted && slot.outcome.vector >= u32::from(vector::SS),
+        // It asks whether it may write only where it is about to, on AMD.
+        M::Arpl => faulted && host_is_amd(),
+        // Their operand may be anywhere on AMD; on Intel, it is aligned as that of every SSE instruction.
+        M::Sha1msg1 | M::Sha1msg2 | M::Sha1nexte | M::Sha1rnds4 | M::Sha256msg1 | M::Sha256msg2 | M::Sha256rnds2 => {
+            faulted && host_is_amd() && last.op1_kind() == OpKind::Memory
+        }
+        _ => false,
+    }
 }
 
 /// Number `i` of the instructions of a case, or the last.
@@ -244,6 +253,15 @@ fn compare_ends(slot: &Slot, count: u32, end: End, out: &mut Vec<String>) {
             let hidden = fault.vector == vector::PF && fault.address >= TASK_SIZE;
             let insn = instruction(slot, count);
             match insn.mnemonic() {
+                // Whether ten bytes are beyond a limit before a part of them is in no page, too.
+                M::Fld | M::Fstp | M::Fbld
+                    if !slot.mode.is_64()
+                        && same_rip
+                        && insn.memory_size().size() == 10
+                        && native.vector >= u32::from(vector::SS) =>
+                {
+                    return;
+                }
                 // Whether alignment or the limit of the stack segment is first is the maker's choice.
                 _ if same_rip && fault.vector == vector::SS && native.vector == u32::from(vector::GP) => return,
                 // Which of the two operands is first is the maker's choice.
