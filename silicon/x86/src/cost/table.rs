@@ -13,6 +13,14 @@ pub fn of(insn: &Instruction) -> u16 {
     let base = match insn.mnemonic() {
         Mnemonic::Div | Mnemonic::Idiv => 40,
         Mnemonic::Mul | Mnemonic::Imul | Mnemonic::Mulx => 4,
+        Mnemonic::Vpgatherdd
+        | Mnemonic::Vpgatherdq
+        | Mnemonic::Vpgatherqd
+        | Mnemonic::Vpgatherqq
+        | Mnemonic::Vgatherdps
+        | Mnemonic::Vgatherdpd
+        | Mnemonic::Vgatherqps
+        | Mnemonic::Vgatherqpd => 20,
         Mnemonic::Cmpxchg | Mnemonic::Xadd | Mnemonic::Xchg | Mnemonic::Cmpxchg16b | Mnemonic::Cmpxchg8b => 8,
         Mnemonic::Cpuid => 400,
         Mnemonic::Rdtsc | Mnemonic::Rdtscp => 100,

@@ -1,11 +1,13 @@
-//! All encodings of 64-bit mode that the model executes, found by decoding every opcode, and sorted by [`Code`].
+//! All encodings of a mode that the model executes, found by decoding every opcode, and sorted by [`Code`].
 
 use std::collections::BTreeMap;
 
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction};
 use silicon_x86::lower::lower;
 use silicon_x86::model::Model;
-use silicon_x86::op::{CodeSize, Lowering};
+use silicon_x86::op::Lowering;
+
+use super::mode::Mode;
 
 /// An encoding without what may vary: address, immediate, more registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,16 +64,16 @@ impl Skeleton {
 }
 
 /// Encodings by code.
-pub fn catalogue(model: &Model) -> BTreeMap<Code, Vec<Skeleton>> {
+pub fn catalogue(model: &Model, mode: Mode) -> BTreeMap<Code, Vec<Skeleton>> {
     const PREFIXES: [&[u8]; 8] = [&[], &[0x66], &[0xf3], &[0xf2], &[0x66, 0xf2], &[0x66, 0xf3], &[0x67], &[0x66, 0x67]];
     let mut found: BTreeMap<Code, Vec<Skeleton>> = BTreeMap::new();
     let mut known: BTreeMap<Code, bool> = BTreeMap::new();
     let mut add = |skeleton: Skeleton| {
         let mut bytes = skeleton.head(&[], 0, 0);
         bytes.extend([skeleton.modrm, 0x24, 0, 0, 0, 0, 0, 0, 0, 0]);
-        let insn = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
+        let insn = Decoder::new(mode.bits(), &bytes, DecoderOptions::NONE).decode();
         if insn.code() != Code::INVALID
-            && *known.entry(insn.code()).or_insert_with(|| is_lowered(&insn, &bytes[..insn.len()], model))
+            && *known.entry(insn.code()).or_insert_with(|| is_lowered(&insn, &bytes[..insn.len()], model, mode))
         {
             let list = found.entry(insn.code()).or_default();
             if !list.iter().any(|s| Skeleton { modrm: skeleton.modrm, ..*s } == skeleton) || list.len() < 64 {
@@ -82,15 +84,21 @@ pub fn catalogue(model: &Model) -> BTreeMap<Code, Vec<Skeleton>> {
     for opcode in 0..=0xff_u8 {
         for modrm in (0..8).flat_map(|reg| [reg << 3 | 3, reg << 3 | SIB]).chain(0xc0..=0xff) {
             for rex in [0, 8] {
+                // Without REX, W is a bit of VEX alone.
+                let legacy = mode.is_64() || rex == 0;
+                let sib = modrm >> 6 != 3 && modrm & 7 == SIB;
                 for (map, prefixes) in PREFIXES
                     .iter()
+                    .filter(|_| legacy && !sib)
                     .flat_map(|&prefixes| [&[][..], &[0x0f], &[0x0f, 0x38], &[0x0f, 0x3a]].map(|map| (map, prefixes)))
                 {
                     add(Skeleton { prefixes, rex, map: Map::Legacy(map), opcode, modrm });
                 }
                 for fields in 0..24 {
                     let vex = Vex { map: 1 + (fields >> 3), pp: fields & 3, l: fields >> 2 & 1 };
-                    add(Skeleton { prefixes: &[], rex, map: Map::Vex(vex), opcode, modrm });
+                    // A SIB byte takes addresses of 32 bits at least.
+                    let prefixes: &[u8] = if mode == Mode::Protected16 && sib { &[0x67] } else { &[] };
+                    add(Skeleton { prefixes, rex, map: Map::Vex(vex), opcode, modrm });
                 }
             }
         }
@@ -99,6 +107,6 @@ pub fn catalogue(model: &Model) -> BTreeMap<Code, Vec<Skeleton>> {
 }
 
 /// Whether the model executes an instruction.
-pub fn is_lowered(insn: &Instruction, bytes: &[u8], model: &Model) -> bool {
-    insn.code() != Code::INVALID && lower(&Lowering { insn, bytes, size: CodeSize::Bits64, off: 0, model }).is_some()
+pub fn is_lowered(insn: &Instruction, bytes: &[u8], model: &Model, mode: Mode) -> bool {
+    insn.code() != Code::INVALID && lower(&Lowering { insn, bytes, size: mode.size(), off: 0, model }).is_some()
 }

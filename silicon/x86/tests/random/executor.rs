@@ -7,7 +7,10 @@ use std::cell::UnsafeCell;
 use std::ptr::{self, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use x86_defs::segment::{index, rights};
+
 use super::case::{Outcome, Slot};
+use super::mode::{LOCAL, Mode};
 use super::place::{CODE, DATA, DATA_BYTES, GS_BASE, READ_ONLY, START, read_only_byte};
 use super::shared::{CODE_AT, DATA_AT, READ_ONLY_AT, Shared};
 
@@ -63,6 +66,7 @@ pub fn serve(shared: &Shared) {
             shared.at(READ_ONLY_AT + offset).write(read_only_byte(offset));
         }
         install();
+        set_local_descriptors();
         set_gs();
     }
     let mut command = [0_u8; 8];
@@ -103,6 +107,28 @@ unsafe fn install() {
     }
 }
 
+/// Fills the local descriptor table.
+unsafe fn set_local_descriptors() {
+    const WRITE: libc::c_int = 0x11;
+    for (i, segment) in LOCAL.iter().enumerate() {
+        let bit = |at: u32, set: bool| u32::from(set) << at;
+        let code = segment.has(rights::CODE);
+        let flags =
+            bit(0, segment.has(rights::DB)) | bit(2, code) | bit(3, !segment.has(rights::WRITABLE)) | bit(6, true);
+        // Entry number, base, limit, flags: `struct user_desc`.
+        let descriptor = [i as u32, segment.base as u32, segment.limit, flags];
+        // SAFETY: the kernel reads the array. Where it refuses, cases that need the segment fail.
+        unsafe { libc::syscall(libc::SYS_modify_ldt, WRITE, &raw const descriptor, 16_usize) };
+    }
+}
+
+/// Loads the segment registers that the kernel does not load when a signal handler returns. 64-bit mode ignores them.
+unsafe fn load_segments(mode: Mode) {
+    let [ds, es, gs] = [index::DS, index::ES, index::GS].map(|register| mode.segment(register).selector);
+    // SAFETY: nothing in the process uses GS, and the bases of the others are ignored.
+    unsafe { std::arch::asm!("mov ds, {0:x}", "mov es, {1:x}", "mov gs, {2:x}", in(reg) ds, in(reg) es, in(reg) gs) };
+}
+
 unsafe fn set_gs() {
     // SAFETY: nothing in the process uses GS.
     unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_SET_GS, GS_BASE) };
@@ -117,10 +143,17 @@ unsafe fn execute(shared: &Shared, slot: *mut Slot) {
         ptr::copy_nonoverlapping((*slot).data.as_ptr(), data, DATA_BYTES);
         (*RUN.0.get()).slot = slot;
         PHASE.store(1, Ordering::SeqCst);
+        if !(*slot).mode.is_64() {
+            load_segments((*slot).mode);
+        }
         // A case may have left NT, ID or AC behind, which the return from a signal does not change.
         std::arch::asm!("push 0x202", "popfq", "int3");
         ptr::copy_nonoverlapping(data, (*slot).data_after.as_mut_ptr(), DATA_BYTES);
         ptr::write_bytes(code, 0xcc, (*slot).code_len as usize);
+        if !(*slot).mode.is_64() {
+            std::arch::asm!("mov gs, {0:x}", in(reg) 0);
+            set_gs();
+        }
         if (*slot).changes_gs != 0 {
             let base = &raw mut (*slot).outcome.gs_base;
             libc::syscall(libc::SYS_arch_prctl, ARCH_GET_GS, base);
@@ -148,7 +181,11 @@ extern "C" fn on_signal(signal: libc::c_int, _: *mut libc::siginfo_t, context: *
                 for (i, &at) in GREGS.iter().enumerate() {
                     gregs[at as usize] = before.gpr[i] as i64;
                 }
-                gregs[libc::REG_RIP as usize] = START as i64;
+                let mode = (*slot).mode;
+                gregs[libc::REG_RIP as usize] = mode.start() as i64;
+                let selectors = &mut gregs[libc::REG_CSGSFS as usize];
+                let [cs, ss] = [index::CS, index::SS].map(|register| i64::from(mode.segment(register).selector));
+                *selectors = *selectors & 0xffff_ffff_0000 | cs | ss << 48;
                 gregs[libc::REG_EFL as usize] = before.rflags as i64;
                 load_fx(before.fx.as_ptr(), fx);
                 load_ymm(&before.ymm_high, fx);
@@ -170,8 +207,8 @@ extern "C" fn on_signal(signal: libc::c_int, _: *mut libc::siginfo_t, context: *
                     rip: gregs[libc::REG_RIP as usize] as u64,
                     gs_base: GS_BASE,
                 };
-                // Segment registers and what follows the flags stay as the kernel has them.
-                gregs[..=libc::REG_EFL as usize].copy_from_slice(&run.gregs[..=libc::REG_EFL as usize]);
+                // What follows stays as the kernel has it.
+                gregs[..=libc::REG_CSGSFS as usize].copy_from_slice(&run.gregs[..=libc::REG_CSGSFS as usize]);
                 load_fx(run.fx.as_ptr(), fx);
                 load_ymm(&run.ymm_high, fx);
                 PHASE.store(0, Ordering::SeqCst);

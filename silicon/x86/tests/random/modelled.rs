@@ -7,7 +7,7 @@ use silicon_memory::{Frame, HostPhysical, PhysicalMemory};
 use silicon_x86::code::decode_one;
 use silicon_x86::core::{Fault, SegmentRegister};
 use silicon_x86::model::Model;
-use silicon_x86::op::{BLOCK_RIP, CodeSize};
+use silicon_x86::op::BLOCK_RIP;
 use silicon_x86::{Core, Leave};
 use x86_defs::control::{cr0, cr4, efer};
 use x86_defs::rflags;
@@ -15,17 +15,15 @@ use x86_defs::segment::{index, rights};
 use x86_defs::vmx::controls::secondary;
 
 use super::case::Slot;
+use super::mode::Mode;
 use super::native::State;
-use super::place::{CODE, DATA, DATA_BYTES, GS_BASE, READ_ONLY, START, read_only_byte};
+use super::place::{CODE, DATA, DATA_BYTES, READ_ONLY, START, read_only_byte};
 
 const TABLES: u64 = 0x8000;
 const MEMORY: u64 = 0x10000;
 const CODE_FRAME: u64 = 0x1000;
 const DATA_FRAME: u64 = 0x2000;
 const READ_ONLY_FRAME: u64 = 0x4000;
-/// Selectors as a Linux process has them.
-const CS: u16 = 0x33;
-const SS: u16 = 0x2b;
 
 /// XCR0: all that the kernel enables of what the model has.
 const X87_SSE_AVX: u64 = 7;
@@ -44,6 +42,7 @@ pub enum End {
 pub struct Modelled {
     pub core: Core,
     pub instructions: u32,
+    mode: Mode,
 }
 
 impl Modelled {
@@ -74,21 +73,29 @@ impl Modelled {
         core.xcr0 = X87_SSE_AVX;
         core.cr3 = TABLES;
         core.efer = efer::LME | efer::LMA | efer::NXE | efer::SCE;
-        let user = rights::P | rights::S | rights::DPL | rights::ACCESSED | rights::G;
-        let data =
-            SegmentRegister { selector: 0, base: 0, limit: u32::MAX, rights: user | rights::WRITABLE | rights::DB };
-        core.seg[index::ES..=index::GS].fill(data);
-        core.seg[index::SS].selector = SS;
-        core.seg[index::CS] =
-            SegmentRegister { selector: CS, rights: user | rights::CODE | rights::READABLE | rights::L, ..data };
         core.seg[index::TR] = SegmentRegister { selector: 0x40, base: 0, limit: 0x60, rights: rights::P | 11 };
+        for register in index::ES..=index::GS {
+            core.seg[register] = Mode::Long64.segment(register);
+        }
         core.update_mode();
         core.tlb_select();
-        Self { core, instructions: 0 }
+        Self { core, instructions: 0, mode: Mode::Long64 }
+    }
+
+    fn enter(&mut self, mode: Mode) {
+        let core = &mut self.core;
+        for register in index::ES..=index::GS {
+            core.seg[register] = mode.segment(register);
+        }
+        if self.mode != mode {
+            self.mode = mode;
+            core.update_mode();
+        }
     }
 
     /// Executes a case. Registers and memory stay in the core.
     pub fn run(&mut self, slot: &Slot) -> End {
+        self.enter(slot.mode);
         self.load(&slot.before);
         for page in (0..DATA_BYTES).step_by(0x1000) {
             frame(&self.core, DATA_FRAME + page as u64).write(0, &slot.data[page..page + 0x1000]);
@@ -104,16 +111,17 @@ impl Modelled {
     fn execute(&mut self, code: &[u8]) -> End {
         let core = &mut self.core;
         let model = core.model.clone();
-        core.rip = START;
+        let start = self.mode.start();
+        core.rip = start;
         self.instructions = 0;
         let mut bytes = [0xcc; 64];
         bytes[..code.len()].copy_from_slice(code);
         for _ in 0..100_000 {
-            let at = core.rip.wrapping_sub(START);
+            let at = core.rip.wrapping_sub(start);
             if at >= code.len() as u64 {
                 return End::At(core.rip);
             }
-            let ops = decode_one(&bytes[at as usize..], CodeSize::Bits64, &model);
+            let ops = decode_one(&bytes[at as usize..], self.mode.size(), &model);
             core.gpr[usize::from(BLOCK_RIP)] = core.rip;
             match (ops[0].exec)(core, &ops[0]) {
                 Ok(()) | Err(Leave::End) => core.rip = core.next_rip(&ops[0]),
@@ -141,7 +149,7 @@ impl Modelled {
         let core = &mut self.core;
         core.gpr[..16].copy_from_slice(&state.gpr);
         core.set_rflags(state.rflags | rflags::IF);
-        core.seg[index::GS].base = GS_BASE;
+        core.seg[index::GS].base = self.mode.segment(index::GS).base;
         let fpu = &mut core.fpu;
         (fpu.fcw, fpu.fsw, fpu.ftw, fpu.mxcsr) = (state.fcw(), state.fsw(), state.ftw(), state.mxcsr());
         let top = usize::from(state.fsw() >> 11 & 7);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iced_x86::{Code, Decoder, DecoderOptions};
+use iced_x86::Code;
 use silicon_x86::lower::gate::{Needs, needs};
 use silicon_x86::model::Model;
 
@@ -10,7 +10,7 @@ use super::case::Slot;
 use super::catalogue::Skeleton;
 use super::compare::NAMES;
 use super::exceptions::{is_undefined, missing, reason};
-use super::place::START;
+use super::mode::Mode;
 
 /// Makes the report name every instruction code, with how often it was compared.
 const LIST: &str = "GLASSVISOR_LIST";
@@ -28,7 +28,7 @@ pub struct Report {
 }
 
 impl Report {
-    pub fn new(all: &BTreeMap<Code, Vec<Skeleton>>, model: &Model) -> Self {
+    pub fn new(all: &BTreeMap<Code, Vec<Skeleton>>, model: &Model, mode: Mode) -> Self {
         let mut report = Self {
             wanted: BTreeSet::new(),
             compared: BTreeMap::new(),
@@ -51,9 +51,12 @@ impl Report {
             let promised = |code: &Code| {
                 let info = code.op_code();
                 info.is_instruction()
-                    && info.mode64()
-                    // Near branches of 16 bits are AMD's.
-                    && info.intel_decoder64()
+                    && match mode {
+                        // Near branches of 16 bits are AMD's.
+                        Mode::Long64 => info.mode64() && info.intel_decoder64(),
+                        Mode::Protected32 => info.mode32() && info.intel_decoder32(),
+                        Mode::Protected16 => info.mode16() && info.intel_decoder16(),
+                    }
                     // These are two instructions.
                     && !info.fwait()
                     && !is_undefined(*code)
@@ -75,7 +78,7 @@ impl Report {
     pub fn compared(&mut self, slot: &Slot, differences: Vec<String>) {
         self.cases += 1;
         if differences.is_empty() {
-            for insn in Decoder::with_ip(64, slot.bytes(), START, DecoderOptions::NONE) {
+            for insn in slot.instructions() {
                 *self.compared.entry(insn.code()).or_default() += 1;
             }
         } else {
@@ -84,7 +87,7 @@ impl Report {
     }
 
     pub fn failed(&mut self, slot: &Slot, differences: Vec<String>) {
-        let insns: Vec<_> = Decoder::with_ip(64, slot.bytes(), START, DecoderOptions::NONE).iter().collect();
+        let insns = slot.instructions();
         let last = insns.last().map_or(Code::INVALID, |insn| insn.code());
         self.compared.entry(last).or_default();
         let vector: String = slot.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
