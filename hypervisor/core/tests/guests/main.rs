@@ -7,7 +7,10 @@
 mod case;
 mod exits;
 mod interrupts;
+mod legacy;
 mod machine;
+mod paging_legacy;
+mod paging_wide;
 mod self_modifying;
 mod smp;
 mod time;
