@@ -56,7 +56,7 @@ pub fn end(a: &mut CodeAssembler) {
 
 /// IRET to the code at [`USER_CODE_AT`], `offset` bytes up.
 pub fn enter_user_mode(a: &mut CodeAssembler, offset: u32, eflags: u32) {
-    emit!(a; push(USER_DATA_32); push(0x8000); push(eflags as i32); push(USER_CODE_32);
+    emit!(a; mov(eax, USER_DATA_32); mov(ds, eax); push(USER_DATA_32); push(0x8000); push(eflags as i32); push(USER_CODE_32);
         push((USER_CODE_AT as u32 + offset) as i32); iretd());
 }
 

@@ -92,11 +92,11 @@ impl Mode {
 }
 
 /// Turns paging on.
-fn paging_on(a: &mut CodeAssembler, cr4: u32, nxe: bool, wp: bool) {
+fn paging_on(a: &mut CodeAssembler, features: u32, nxe: bool, wp: bool) {
     if nxe {
         emit!(a; mov(ecx, 0xc000_0080u32); mov(eax, 0x800u32); xor(edx, edx); wrmsr());
     }
-    emit!(a; mov(eax, ROOT as u32); mov(cr3, eax); mov(eax, cr4); mov(cr4, eax));
+    emit!(a; mov(eax, ROOT as u32); mov(cr3, eax); mov(eax, features); mov(cr4, eax));
     emit!(a; mov(eax, cr0); or(eax, (CR0_PG | if wp { CR0_WP } else { 0 }) as i32); mov(cr0, eax));
 }
 
@@ -122,18 +122,19 @@ fn make(a: &mut CodeAssembler, access: Access) {
 
 struct Setting {
     flags: u64,
-    cr4: u32,
+    /// Of CR4.
+    features: u32,
     nxe: bool,
     wp: bool,
 }
 
 /// Error code of the page fault that the access raises, if it does.
 fn attempt(mode: Mode, s: &Setting, access: Access, user: bool) -> Option<u64> {
-    let cr4 = mode.cr4() | s.cr4;
+    let features = mode.cr4() | s.features;
     let mut m = legacy::machine(
         config(),
         |a| {
-            paging_on(a, cr4, s.nxe, s.wp);
+            paging_on(a, features, s.nxe, s.wp);
             if user { enter_user_mode(a, ALIAS as u32, 2) } else { make(a, access) }
         },
         |a| make(a, access),
@@ -152,8 +153,8 @@ fn attempt(mode: Mode, s: &Setting, access: Access, user: bool) -> Option<u64> {
 
 #[test]
 fn each_right_has_its_effect_in_every_mode_and_page_size() {
-    let plain = |flags| Setting { flags, cr4: 0, nxe: false, wp: true };
-    let with = |flags, cr4| Setting { flags, cr4, nxe: false, wp: true };
+    let plain = |flags| Setting { flags, features: 0, nxe: false, wp: true };
+    let with = |flags, features| Setting { flags, features, nxe: false, wp: true };
     let cases = [
         (plain(0), Read, false, Some(0)),
         (plain(0), Write, true, Some(6)),
@@ -181,8 +182,8 @@ fn each_right_has_its_effect_in_every_mode_and_page_size() {
     for mode in MODES {
         for (setting, access, user, expected) in &cases {
             let found = attempt(mode, setting, *access, *user);
-            let Setting { flags, cr4, wp, .. } = setting;
-            assert_eq!(found, *expected, "{mode:?}: {access:?}, user {user}, {flags:#x}, CR4 {cr4:#x}, WP {wp}");
+            let Setting { flags, features, wp, .. } = setting;
+            assert_eq!(found, *expected, "{mode:?}: {access:?}, user {user}, {flags:#x}, CR4 {features:#x}, WP {wp}");
         }
     }
 }
@@ -190,7 +191,7 @@ fn each_right_has_its_effect_in_every_mode_and_page_size() {
 #[test]
 fn no_execute_and_the_reserved_bits_of_pae_entries() {
     for mode in [Pae, PaeLarge] {
-        let nx = |nxe, flags| Setting { flags, cr4: 0, nxe, wp: true };
+        let nx = |nxe, flags| Setting { flags, features: 0, nxe, wp: true };
         for (setting, access, user, expected) in [
             (nx(true, 1 | NO_EXECUTE), Fetch, false, Some(0x11)),
             (nx(true, 1 | USER | NO_EXECUTE), Fetch, true, Some(0x15)),
@@ -207,7 +208,7 @@ fn no_execute_and_the_reserved_bits_of_pae_entries() {
             assert_eq!(found, expected, "{mode:?} {access:?} {:#x} NXE {}", setting.flags, setting.nxe);
         }
     }
-    let plain = |flags| Setting { flags, cr4: 0, nxe: false, wp: true };
+    let plain = |flags| Setting { flags, features: 0, nxe: false, wp: true };
     assert_eq!(attempt(PaeLarge, &plain(1 | 1 << 13), Read, false), Some(9), "address bits below 2 MiB");
     assert_eq!(attempt(PaeLarge, &plain(1 | 1 << 12), Read, false), None, "bit 12 is of the memory type");
     assert_eq!(attempt(Bits32Large, &plain(1 | 1 << 21), Read, false), Some(9));

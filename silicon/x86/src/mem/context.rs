@@ -93,6 +93,11 @@ impl Contexts {
         self.ids.retain(|key, _| !matches(key));
     }
 
+    /// The ids whose keys satisfy `matches`.
+    pub fn ids_where(&self, matches: impl Fn(&ContextKey) -> bool) -> Vec<ContextId> {
+        self.ids.iter().filter(|(key, _)| matches(key)).map(|(_, &id)| id).collect()
+    }
+
     /// Remembers that the ids of global entries and of guest-physical translations have just been asked for.
     pub fn selection(&self, vpid: u16, eptp: u64) -> Selection {
         Selection { vpid, eptp, shared_epoch: self.shared_epoch + 1 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `fast` | direct-mapped look-up in front of the first level, for data and for fetches |
 //! | `first_level`, `second_level` | the modelled TLB |
+//! | `fractured` | pages that the TLB holds in pieces |
 //! | `structure_cache`, `nested` | paging-structure cache, guest-physical translations |
 //! | `context` | dense ids for (VPID, PCID, EPTP) |
 //! | `translate` | look-up, walk, fast refill |
@@ -23,6 +24,7 @@ mod ept_exit;
 pub mod fast;
 mod first_level;
 mod format;
+mod fractured;
 mod invalidate;
 mod keys;
 mod linear;
@@ -47,6 +49,7 @@ pub use translate::{FetchPage, Place};
 use context::{ContextId, ContextKey, Contexts, Selection, Space};
 use fast::{FAST_ENTRIES, FETCH_ENTRIES, FastEntry, FetchEntry};
 use first_level::FirstLevel;
+use fractured::Fractured;
 use keys::Keys;
 use nested::NestedCache;
 use second_level::SecondLevel;
@@ -129,6 +132,7 @@ pub struct Mmu {
     pde: StructureCache,
     pdpte: StructureCache,
     nested: NestedCache,
+    fractured: Fractured,
     contexts: Contexts,
     /// The current ids: of the address space, of global entries, and of the EPT.
     space: ContextId,
@@ -164,6 +168,7 @@ impl Mmu {
             pde: StructureCache::new(usize::from(geometry.paging_structure.entries), 21),
             pdpte: StructureCache::new(16, 30),
             nested: NestedCache::new(),
+            fractured: Fractured::default(),
             contexts: Contexts::default(),
             space: ContextId(1),
             global: ContextId(1),
