@@ -55,6 +55,8 @@ impl Vcpu {
                     r.ecx |= 1 << 27;
                 }
             }
+            // OSPKE follows CR4.
+            7 if subleaf == 0 && self.processor.core.cr4 & cr4::PKE != 0 => r.ecx |= 1 << 4,
             4 if r.eax & 0x1f != 0 => {
                 r.eax = r.eax & 0x3fff | ((1 << width) - 1) << 26;
                 // The last level is shared by the package.

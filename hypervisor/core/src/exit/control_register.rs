@@ -129,7 +129,7 @@ impl Vcpu {
 
     /// PAE paging keeps the four page-directory-pointer entries in registers. `false` is #GP(0): they cannot be read, or
     /// have a reserved bit set.
-    fn load_pdptes(&mut self, memory: &GuestMemory) -> bool {
+    pub(crate) fn load_pdptes(&mut self, memory: &GuestMemory) -> bool {
         let core = &mut self.processor.core;
         let mut table = [0_u8; 32];
         if memory.read(core.vmread(Field::GuestCr3) & 0xffff_ffe0, &mut table).is_err() {

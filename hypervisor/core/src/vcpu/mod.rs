@@ -62,6 +62,8 @@ pub struct Vcpu {
     pub device_writes: std::collections::VecDeque<DeviceAccess>,
     /// An instruction is being emulated and waits for a device load.
     pub emulating: bool,
+    /// The VMM has set registers with PAE paging: the PDPTE registers are loaded from memory before the vCPU runs.
+    pub(crate) pdptes_in_memory: bool,
     pub(crate) launched: bool,
     pub(crate) window_requested: bool,
 }

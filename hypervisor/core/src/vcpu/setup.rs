@@ -92,6 +92,7 @@ impl Vcpu {
             device_reads: Vec::new(),
             device_writes: std::collections::VecDeque::new(),
             emulating: false,
+            pdptes_in_memory: false,
             launched: false,
             window_requested: false,
         };

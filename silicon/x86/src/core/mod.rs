@@ -115,7 +115,7 @@ impl Core {
             dr: [0, 0, 0, 0, 0, 0, 0xffff_0ff0, 0x400],
             msrs: Msrs::default(),
             fpu: Fpu::default(),
-            mmu: Mmu::new(),
+            mmu: Mmu::new(&model.tlb),
             memory,
             model,
             vmx: Vmx::default(),

@@ -58,6 +58,14 @@ impl Core {
         Ok(())
     }
 
+    /// Makes accesses whose alignment does not matter.
+    pub(crate) fn unaligned<R>(&mut self, access: impl FnOnce(&mut Self) -> R) -> R {
+        let checked = std::mem::replace(&mut self.mmu.alignment_checked, false);
+        let done = access(self);
+        self.mmu.alignment_checked = checked;
+        done
+    }
+
     /// #AC for a user-mode access that is not aligned to its size, where CR0.AM and EFLAGS.AC ask for it. It comes after
     /// a page fault ("Priority Among Concurrent Events"; processors of AMD have it first).
     pub(super) fn check_alignment(&mut self, linear: u64, bytes: u64, access: Access) -> Result<(), Leave> {

@@ -39,7 +39,7 @@ pub struct FetchPage {
 /// Marks the tags of large pages; context ids have the 11 bits below.
 const LARGE: u64 = 1 << 11;
 const SMALL_SHIFT: u32 = 12;
-const LARGE_SHIFT: u32 = 21;
+pub(super) const LARGE_SHIFT: u32 = 21;
 
 fn small_tag(linear: u64, id: u16) -> u64 {
     (linear & !0xfff) | u64::from(id)

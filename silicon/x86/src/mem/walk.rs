@@ -8,7 +8,9 @@ use super::entry::{Entry, bit};
 use super::ept::{EptFailure, right};
 use super::ept_exit::Reached;
 use super::format::{ACCESSED, DIRTY, Format, GLOBAL, Mode, NO_EXECUTE, PRESENT, USER, WRITABLE};
+use super::fractured::Noted;
 use super::structure_cache::Cached;
+use super::translate::LARGE_SHIFT;
 use super::{Access, AccessKind};
 use crate::core::Core;
 use crate::{Leave, cost};
@@ -57,7 +59,7 @@ impl Core {
     /// Walks the tables for `linear`; checks permissions and sets accessed and dirty flags as the access asks.
     pub(super) fn walk(&mut self, linear: u64, access: Access) -> Result<Walked, Leave> {
         if self.cr0 & cr0::PG == 0 {
-            return self.finish_walk(linear, linear & 0xffff_ffff, ALL_RIGHTS | bit::DIRTY, true, access);
+            return self.finish_walk(linear, linear & 0xffff_ffff, ALL_RIGHTS | bit::DIRTY, LARGE_SHIFT, access);
         }
         let format = self.paging_format();
         let (mut level, mut table) = self.walk_start(linear, access, &format)?;
@@ -122,7 +124,7 @@ impl Core {
         }
         let mask = (1_u64 << format.shift(level)) - 1;
         let guest = format.page(raw, level) | (linear & mask);
-        self.finish_walk(linear, guest, bits, level > 0, access)
+        self.finish_walk(linear, guest, bits, format.shift(level), access)
     }
 
     /// The level to start at and its table: from the paging-structure caches, the PDPTE registers, or CR3.
@@ -202,15 +204,8 @@ impl Core {
         Ok(())
     }
 
-    /// The last step: the guest-physical page through EPT.
-    fn finish_walk(
-        &mut self,
-        linear: u64,
-        guest: u64,
-        bits: u16,
-        large: bool,
-        access: Access,
-    ) -> Result<Walked, Leave> {
+    /// The last step: the guest-physical page, of `1 << shift` bytes, through EPT.
+    fn finish_walk(&mut self, linear: u64, guest: u64, bits: u16, shift: u32, access: Access) -> Result<Walked, Leave> {
         let user_page = bits & bit::USER != 0;
         let need = access.kind.ept_need(user_page);
         let nested = match self.ept_translate(guest, need) {
@@ -234,7 +229,11 @@ impl Core {
         if nested.allowed & AccessKind::Fetch.ept_need(user_page) != 0 {
             bits |= bit::EPT_EXECUTABLE;
         }
-        let large = large && nested.large;
+        let large = shift >= LARGE_SHIFT && nested.large;
+        let pieces = shift > LARGE_SHIFT || (shift == LARGE_SHIFT && !large);
+        if pieces && self.cr0 & cr0::PG != 0 && self.mmu.fractured.note(linear, shift) == Noted::Overflow {
+            self.mmu.clear();
+        }
         let mask = if large { !0x1f_ffff } else { !0xfff };
         let entry = Entry { host: nested.host & mask, guest: guest & mask, bits };
         Ok(Walked::Page { entry, large })

@@ -21,8 +21,13 @@ pub struct CacheGeometry {
 /// Translation caches of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TlbGeometry {
+    /// Pages of 4 KiB. The first level is modelled fully associative, whatever the ways: it sees only what its own
+    /// look-up in front of it misses.
     pub first_level_data: CacheGeometry,
+    /// Pages of 2 MiB and more.
+    pub first_level_data_large: CacheGeometry,
     pub first_level_code: CacheGeometry,
+    pub first_level_code_large: CacheGeometry,
     /// Shared by data and code, all page sizes.
     pub second_level: CacheGeometry,
     /// Paging-structure cache (PDE level).

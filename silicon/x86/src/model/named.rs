@@ -155,16 +155,20 @@ const fn geometry(entries: u16, ways: u16) -> CacheGeometry {
 /// Golden Cove: 96 entries of data, 256 of code, 2048 shared.
 const GOLDEN_COVE: TlbGeometry = TlbGeometry {
     first_level_data: geometry(96, 6),
+    first_level_data_large: geometry(32, 4),
     first_level_code: geometry(256, 8),
+    first_level_code_large: geometry(32, 8),
     second_level: geometry(2048, 16),
-    paging_structure: geometry(32, 4),
+    paging_structure: geometry(64, 1),
 };
 
 const NEHALEM: TlbGeometry = TlbGeometry {
     first_level_data: geometry(64, 4),
+    first_level_data_large: geometry(32, 4),
     first_level_code: geometry(128, 4),
+    first_level_code_large: geometry(7, 7),
     second_level: geometry(512, 4),
-    paging_structure: geometry(32, 4),
+    paging_structure: geometry(32, 1),
 };
 
 /// Identified as a Sapphire Rapids server, invariant TSC.

@@ -55,7 +55,7 @@ fn table_page(level: u64, n: u64) -> u64 {
     0x1000 + (level * PAGES_A_LEVEL + n) * 0x1000
 }
 
-fn guest_entry(rng: &mut Random, paging: Paging, level: u64) -> u64 {
+fn guest_entry(rng: &mut Random, paging: Paging, pse: bool, level: u64) -> u64 {
     let mut entry = 0;
     for (bit, one_in) in [(1, 4), (2, 4), (5, 2), (6, 2), (8, 4)] {
         // Rights are mostly given, flags are set half of the time.
@@ -66,10 +66,11 @@ fn guest_entry(rng: &mut Random, paging: Paging, level: u64) -> u64 {
     if !rng.one_in(10) {
         entry |= 1;
     }
-    let large = level > 0 && rng.one_in(4);
-    if large {
+    let marked = level > 0 && rng.one_in(4);
+    if marked {
         entry |= 0x80;
     }
+    let large = marked && pse;
     let address = if level == 0 {
         TABLES + rng.below((MEMORY - TABLES) >> 12 << 12) & !0xfff
     } else if large {
@@ -162,6 +163,7 @@ impl Case {
     fn new(mut core: Core, rng: &mut Random) -> Self {
         let paging = rng.pick(&[Paging::Off, Paging::ThirtyTwo, Paging::Pae, Paging::Four, Paging::Five, Paging::Four]);
         let mut memory = Memory { bytes: vec![0; TABLES as usize], log_index: rng.below(6), log: LOG };
+        let pse = rng.one_in(2) || paging != Paging::ThirtyTwo;
         let levels = match paging {
             Paging::Off => 0,
             Paging::ThirtyTwo => 2,
@@ -172,10 +174,10 @@ impl Case {
         for level in 0..levels {
             for n in 0..PAGES_A_LEVEL {
                 for i in INDICES {
-                    let entry = guest_entry(rng, paging, level);
+                    let entry = guest_entry(rng, paging, pse, level);
                     let at = table_page(level, n) + i * 8;
                     if paging == Paging::ThirtyTwo {
-                        let other = guest_entry(rng, paging, level);
+                        let other = guest_entry(rng, paging, pse, level);
                         memory.store(at, entry | other << 32);
                     } else {
                         memory.store(at, entry);
@@ -189,7 +191,7 @@ impl Case {
         let rights = |rng: &mut Random| rng.one_in(2).then(|| rng.next() as u32);
         let registers = Registers {
             paging,
-            pse: rng.one_in(2) || paging != Paging::ThirtyTwo,
+            pse,
             cr3: if levels == 0 { 0 } else { table_page(levels - 1, 0) },
             pdptes: std::array::from_fn(|_| table_page(1, rng.below(PAGES_A_LEVEL)) | u64::from(!rng.one_in(5))),
             nxe: rng.one_in(2),

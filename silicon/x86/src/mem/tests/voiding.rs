@@ -5,6 +5,7 @@ use x86_defs::control::cr4;
 use super::{DS, entry, fault};
 use crate::core::test::{self, TABLES, poke};
 use crate::exec::run_test::run;
+use crate::mem::Invvpid;
 
 const PAGE: u64 = 0x3000;
 
@@ -30,6 +31,56 @@ fn a_page_fault_voids_the_translation_itself() {
     assert!(core.store_linear(PAGE, DS, 1_u64).is_err());
     poke(&core, entry(PAGE), 0x4000 | 5);
     assert_eq!(core.load_linear(PAGE, DS), Ok(0x44_u64));
+}
+
+#[test]
+fn invalidating_one_address_reaches_every_piece_of_its_page() {
+    // The page, where its entry is, and pieces of it that are cached apart.
+    for (what, at, level) in [("2 MiB over small pages of EPT", 0x20_0000, 2), ("1 GiB", 0x4000_0000, 1)] {
+        for global in [0, 1 << 8] {
+            let mut core = test::core();
+            core.cr4 |= cr4::PGE;
+            // EPT maps the first MiB in small pages.
+            const EPT: u64 = 0x2_0000;
+            for table in [0, 0x1000, 0x2000] {
+                poke(&core, EPT + table, (EPT + table + 0x1000) | 7);
+            }
+            for page in 0..256_u64 {
+                poke(&core, EPT + 0x3000 + page * 8, page << 12 | 7 | 6 << 3);
+            }
+            core.vmx.controls.eptp = EPT | 6 | 3 << 3;
+            core.update_mode();
+            core.tlb_select();
+            let entry = TABLES + 0x1000 * level + 8;
+            poke(&core, entry, 0x87 | global);
+            poke(&core, 0x3000, 0x33);
+            poke(&core, 0x5000, 0x55);
+            assert_eq!(core.load_linear(at + 0x3000, DS), Ok(0x33_u64), "{what}");
+            assert_eq!(core.load_linear(at + 0x5000, DS), Ok(0x55_u64), "{what}");
+            poke(&core, entry, 0);
+            assert!(core.load_linear::<u64>(at + 0x5000, DS).is_ok());
+            core.gpr[0] = at + 0x3000;
+            // invlpg [rax]
+            run(&mut core, &[0x0f, 0x01, 0x38]).unwrap();
+            for offset in [0x3000, 0x5000] {
+                assert!(core.load_linear::<u64>(at + offset, DS).is_err(), "{what} {offset:#x} {global:#x}");
+            }
+        }
+    }
+}
+
+#[test]
+fn invalidating_an_address_of_a_vpid_leaves_its_other_pages() {
+    let mut core = test::core();
+    for page in [PAGE, 0x4000] {
+        core.load_linear::<u64>(page, DS).unwrap();
+        poke(&core, entry(page), 0);
+    }
+    core.tlb_invvpid(Invvpid::Individual { vpid: 2, linear: PAGE });
+    assert!(core.load_linear::<u64>(PAGE, DS).is_ok());
+    core.tlb_invvpid(Invvpid::Individual { vpid: 1, linear: PAGE });
+    assert!(core.load_linear::<u64>(PAGE, DS).is_err());
+    assert!(core.load_linear::<u64>(0x4000, DS).is_ok());
 }
 
 #[test]
