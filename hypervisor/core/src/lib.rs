@@ -8,7 +8,7 @@ mod cpuid;
 mod error;
 mod exit;
 mod memory;
-mod msr;
+pub mod msr;
 mod pv;
 pub mod statistics;
 pub mod time;

@@ -46,7 +46,10 @@ pub const LEVEL_3: u64 = 3 << 45;
 /// A descriptor of a segment or TSS with a limit in bytes; `rights` are bits 55:52 and 47:40 (as 0xfRR).
 pub const fn descriptor(base: u32, limit: u32, rights: u64) -> u64 {
     let (base, limit) = (base as u64, limit as u64);
-    limit & 0xffff | (base & 0xff_ffff) << 16 | (rights & 0xff) << 40 | (limit >> 16 & 0xf) << 48
+    limit & 0xffff
+        | (base & 0xff_ffff) << 16
+        | (rights & 0xff) << 40
+        | (limit >> 16 & 0xf) << 48
         | (rights >> 8 & 0xf) << 52
         | (base >> 24) << 56
 }
@@ -255,7 +258,7 @@ impl Legacy {
         emit!(self;
             pushad(); mov(eax, u32::from(DATA_32)); mov(ds, ax); mov(es, ax); cld();
             mov(ebx, dword_ptr(FAULTS as u32)); shl(ebx, 5));
-        // vector, error, eip, cs, eflags follow the eight registers.
+        // Vector, error code, EIP, CS and EFLAGS follow the eight registers.
         for (slot, field) in [(0, 0), (1, 4), (3, 8), (2, 12), (4, 16)] {
             emit!(self; mov(ecx, dword_ptr(esp + 32 + 4 * slot)); mov(dword_ptr(ebx + fields + field), ecx));
         }
@@ -300,8 +303,8 @@ impl Finished {
                 Taken {
                     vector: field(0),
                     error: field(1),
-                    eip: field(2),
-                    cs: field(3),
+                    cs: field(2),
+                    eip: field(3),
                     eflags: field(4),
                     cr2: field(5),
                     dr6: field(6),
@@ -370,8 +373,7 @@ pub fn machine(body: impl FnOnce(&mut Legacy)) -> Finished {
     let mut machine = Machine::new(1, |_| {});
     machine.write(u64::from(CODE), &code);
     let tss = descriptor(TSS, u32::from(TSS_LIMIT), 0x8b);
-    for (i, d) in
-        [0, FLAT_CODE, FLAT_DATA, FLAT_CODE | LEVEL_3, FLAT_DATA | LEVEL_3, tss, 0, 0].into_iter().enumerate()
+    for (i, d) in [0, FLAT_CODE, FLAT_DATA, FLAT_CODE | LEVEL_3, FLAT_DATA | LEVEL_3, tss, 0, 0].into_iter().enumerate()
     {
         machine.write_u64(GDT + 8 * i as u64, d);
     }

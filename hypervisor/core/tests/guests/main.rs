@@ -6,12 +6,17 @@
 #[macro_use]
 mod case;
 mod debug;
+mod events;
 mod exits;
+mod gates;
 mod interrupts;
 mod legacy;
 mod machine;
+mod msrs;
+mod segmentation;
 mod self_modifying;
 mod smp;
 mod tasks;
 mod time;
 mod translation;
+mod vm86;

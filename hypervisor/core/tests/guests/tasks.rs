@@ -3,9 +3,7 @@
 use iced_x86::code_asm::*;
 use x86_defs::vmx::ExitReason;
 
-use crate::legacy::{
-    DIRECTORY, FREE, Legacy, TSS, TSS_SELECTOR, descriptor, finished, gate,
-};
+use crate::legacy::{DIRECTORY, FREE, Legacy, TSS, TSS_SELECTOR, descriptor, finished, gate};
 use crate::machine::{GDT, IDT, RESULTS};
 
 /// The TSS of the other task, its selector, and its stack.

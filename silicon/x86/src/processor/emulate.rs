@@ -2,8 +2,8 @@
 //!
 //! This is the hypervisor's instruction emulation: it uses the semantics of the processor itself.
 
-use crate::exec::far::{Switched, TaskSwitchRequest};
 use crate::event::Step;
+use crate::exec::far::{Switched, TaskSwitchRequest};
 use crate::mem::{DeviceAccess, MmioReplay};
 use crate::op::{BLOCK_RIP, Leave};
 

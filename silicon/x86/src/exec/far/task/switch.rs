@@ -6,13 +6,13 @@ use x86_defs::segment::{index, rights};
 
 use super::image::{Image, Layout};
 use super::{TaskSwitch, load, tss};
+use crate::Core;
 use crate::core::{Flags, SegmentRegister};
 use crate::event::Injection;
 use crate::exec::segment::descriptor::{Descriptor, system_type, ts, wrap};
 use crate::exec::segment::stack::Stack;
 use crate::exec::system::control::load_cr3;
 use crate::op::Leave;
-use crate::Core;
 
 /// A task switch to carry out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

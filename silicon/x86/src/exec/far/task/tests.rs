@@ -109,10 +109,13 @@ fn a_jump_leaves_the_old_task_available_and_iret_goes_back_without_nt() {
 #[test]
 fn an_exception_through_a_task_gate_pushes_its_error_code_and_returns_to_the_instruction() {
     let mut core = old_task();
-    let event =
-        Injection { vector: vector::GP, kind: EventKind::HardwareException, error_code: Some(0x58), instruction_length: 0 };
-    let request =
-        TaskSwitchRequest { instruction_length: 0, event: Some(event), ..request(TaskSwitch::IdtGate) };
+    let event = Injection {
+        vector: vector::GP,
+        kind: EventKind::HardwareException,
+        error_code: Some(0x58),
+        instruction_length: 0,
+    };
+    let request = TaskSwitchRequest { instruction_length: 0, event: Some(event), ..request(TaskSwitch::IdtGate) };
     core.switch_task(&request).unwrap();
     assert_eq!((core.gpr[4], at(&core, 0x8ffc), at(&core, OLD + 32)), (0x8ffc, 0x58, 0x1234));
 }
@@ -161,8 +164,12 @@ fn what_is_wrong_with_a_segment_is_an_exception_of_the_new_task() {
 #[test]
 fn exceptions_of_an_external_event_have_ext_and_contributory_ones_make_a_double_fault() {
     let external = Injection { vector: 0x20, kind: EventKind::External, error_code: None, instruction_length: 0 };
-    let page_fault =
-        Injection { vector: vector::PF, kind: EventKind::HardwareException, error_code: Some(0), instruction_length: 0 };
+    let page_fault = Injection {
+        vector: vector::PF,
+        kind: EventKind::HardwareException,
+        error_code: Some(0),
+        instruction_length: 0,
+    };
     for (event, vector, error) in [(external, vector::TS, 0x11), (page_fault, vector::DF, 0)] {
         let mut core = old_task();
         put(&core, NEW + 76, 0x10);
