@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `table` | every register by number: name, value after reset, what may be written, who keeps it |
 //! | `check` | values that are valid |
+//! | `describe` | a row in words |
 //!
 //! A register that is not in the table does not exist: an access is #GP(0).
 
 mod check;
+mod describe;
 mod table;
 
 use std::collections::BTreeMap;

@@ -115,3 +115,45 @@ fn an_nmi_blocks_the_next_one_until_iret_and_its_delivery_can_wait_for_memory() 
     m.finish();
     assert_eq!(m.results(), [2, 0, 1]);
 }
+
+/// A pending interrupt whose handler notes where it came in.
+fn pending_interrupt(c: &mut crate::case::Case) {
+    c.handler(0x50, |c| {
+        let results = crate::machine::RESULTS;
+        emit!(c; mov(ecx, results as u32); mov(rax, qword_ptr(rcx)); inc(qword_ptr(rcx)));
+        emit!(c; mov(rdx, qword_ptr(rsp + 24)); mov(qword_ptr(rcx + rax * 8 + 8), rdx));
+        c.write_msr(0x80b, 0);
+    });
+    c.x2apic();
+}
+
+/// Makes the interrupt pending, with interrupts off.
+fn make_pending(c: &mut crate::case::Case) {
+    emit!(c; cli());
+    c.write_msr(0x83f, 0x50);
+}
+
+#[test]
+fn sti_and_mov_ss_hold_interrupts_off_for_one_instruction_and_a_second_sti_does_not_renew_it() {
+    let m = crate::machine::finished(|c| {
+        pending_interrupt(c);
+        make_pending(c);
+        emit!(c; sti(); inc(ebx); inc(ebx));
+        c.note("one behind");
+        make_pending(c);
+        emit!(c; sti(); sti());
+        c.note("second sti");
+        make_pending(c);
+        // MOV SS in the shadow of STI has its own.
+        emit!(c; mov(eax, ss); sti(); mov(ss, ax); inc(ebx));
+        c.note("after mov ss");
+        make_pending(c);
+        // The window closes before it was ever open.
+        emit!(c; sti(); cli(); inc(ebx); inc(ebx));
+        emit!(c; mov(rcx, crate::machine::RESULTS); mov(rax, qword_ptr(rcx)));
+        c.result(8, rax);
+    });
+    let expected = [m.case.mark("one behind") - 2, m.case.mark("second sti"), m.case.mark("after mov ss")];
+    assert_eq!(m.results::<4>()[1..], expected);
+    assert_eq!(m.result(8), 3, "the fourth is still pending");
+}

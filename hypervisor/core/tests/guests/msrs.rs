@@ -64,6 +64,20 @@ fn cpuid_can_be_made_to_fault_for_user_code() {
 }
 
 #[test]
+fn a_system_management_interrupt_is_refused_and_said_once() {
+    let mut m = finished(|c| {
+        c.x2apic();
+        // To itself, twice: delivery mode 2.
+        c.write_msr(0x830, 0x4_4200);
+        c.write_msr(0x830, 0x4_4200);
+        emit!(c; nop());
+    });
+    let notices = m.vm.take_notices();
+    assert_eq!(notices.len(), 1);
+    assert!(notices[0].to_string().contains("SMI"));
+}
+
+#[test]
 fn rsm_is_no_instruction_outside_of_system_management_mode() {
     let m = finished(|c| c.faulting(|c| emit!(c; db(&[0x0f, 0xaa]))));
     assert_eq!(m.faults()[0].vector, 6);

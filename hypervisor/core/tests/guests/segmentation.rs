@@ -6,7 +6,6 @@ use crate::legacy::{
     CODE_32, DATA_32, FLAT_DATA, FREE, LEVEL_3, LOW, Legacy, TSS, TSS_MAP, TSS_SELECTOR, USER_CODE, USER_DATA,
     USER_STACK, descriptor, finished,
 };
-use crate::machine::RESULTS;
 
 const POINTERS: u32 = LOW + 0x800;
 
