@@ -177,7 +177,7 @@ impl Vcpu {
                 return Next::Resume;
             }
             6 => core.dr[6] = value & 0xe00f | 0xffff_0ff0,
-            7 => core.vmwrite(Field::GuestDr7, value & 0xffff_2fff | 0x400),
+            7 => core.vmwrite(Field::GuestDr7, value & 0xffff_2bff | 0x400),
             _ => core.dr[register] = value,
         }
         self.skip()

@@ -81,6 +81,10 @@ impl Vcpu {
                 self.user_exit = Some(UserExit::Shutdown);
                 Next::User
             }
+            ExitReason::Cpuid if self.msrs.cpuid_faults() && self.processor.core.cpl() != 0 => {
+                self.queue_gp();
+                Next::Resume
+            }
             ExitReason::Cpuid => {
                 self.cpuid_exit(shared);
                 self.skip()

@@ -127,7 +127,10 @@ impl Vcpu {
             }
             number::PV_EOI_EN if value & 2 == 0 => self.pv.pv_eoi = value,
             number::POLL_CONTROL if value & !1 == 0 => self.pv.poll_control = value,
-            _ => return if self.msrs.write(number, value) { Ok(()) } else { Err(GeneralProtection) },
+            _ => {
+                let model = &self.processor.core.model;
+                return if self.msrs.write(model, number, value) { Ok(()) } else { Err(GeneralProtection) };
+            }
         }
         Ok(())
     }

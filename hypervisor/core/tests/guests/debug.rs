@@ -54,7 +54,7 @@ fn data_breakpoints_of_all_lengths_trap_behind_the_access() {
         dr(c, dr1, HEAP + 0x22);
         dr(c, dr2, HEAP + 0x38);
         dr(c, dr3, HEAP + 0x44);
-        dr(c, dr7, 0xf97_1_0400 & !0xffff_0000 | 0xaa | 0x0001_0000 | 0x0070_0000 | 0x0900_0000 | 0xf000_0000);
+        dr(c, dr7, 0xf971_04aa);
         emit!(c; mov(byte_ptr(rbx + 0x11), 1));
         c.note("write 1");
         emit!(c; mov(al, byte_ptr(rbx + 0x11)); mov(ax, word_ptr(rbx + 0x23)));
@@ -108,12 +108,17 @@ fn a_breakpoint_on_device_memory_and_one_on_a_port() {
         emit!(c; mov(ebx, DEVICE as u32); mov(dword_ptr(rbx), eax); mov(eax, dword_ptr(rbx + 4)));
         c.note("port read");
         emit!(c; mov(dx, 0x502u32); out(dx, al));
-        dr(c, dr7, 0xef_040a);
-        emit!(c; mov(dx, 0x502u32); out(dx, al));
-        c.note("port");
+        c.note("port write");
+        emit!(c; mov(dx, 0x504u32); in_(al, dx); mov(dx, 0x4ffu32); in_(eax, dx));
+        c.note("port overlap");
+        emit!(c; mov(rsi, HEAP); mov(ecx, 2); mov(dx, 0x500u32); rep().outsb());
+        c.note("string");
     });
-    // Breakpoint 0 has length 1 at first: only its own byte.
-    assert_eq!(records(&m).last(), Some(&(2, m.case.mark("port"))));
+    // The first access to the device, a neighbour, does not count; nor does the port behind.
+    let (port, string) = (m.case.mark("port overlap"), m.case.mark("string"));
+    let expected =
+        [(1, m.case.mark("port read")), (2, m.case.mark("port write")), (2, port), (2, string - 2), (2, string)];
+    assert_eq!(records(&m), expected);
 }
 
 #[test]
@@ -153,15 +158,14 @@ fn single_step_traps_after_each_instruction_and_each_iteration() {
 fn branch_step_traps_after_taken_branches_only_and_a_debug_exception_ends_it() {
     let m = finished(|c| {
         handler(c, 3);
-        let (mut over, mut not) = (c.label(), c.label());
+        let (over, mut not) = (c.label(), c.label());
         c.write_msr(DEBUGCTL, 2);
         c.read_msr(DEBUGCTL);
         c.result(0, rax);
         set_tf(c);
         emit!(c; xor(eax, eax); jnz(not); nop(); jmp(over); set_label(&mut not); nop());
-        emit!(c; set_label(&mut over));
+        c.set(over);
         c.note("taken");
-        emit!(c; nop());
         c.note("end");
         c.read_msr(DEBUGCTL);
         c.result(1, rax);
@@ -171,7 +175,8 @@ fn branch_step_traps_after_taken_branches_only_and_a_debug_exception_ends_it() {
         c.result(2, rax);
         c.faulting(|c| c.write_msr(DEBUGCTL, 0x40));
     });
-    let taken = m.case.mark("taken");
+    // The label is the NOP before.
+    let taken = m.case.mark("taken") - 1;
     assert_eq!(records(&m), [taken, taken + 1, taken + 2].map(|rip| (0x4000, rip)));
     assert_eq!(m.results(), [2, 0, 0]);
     assert_eq!(m.faults().iter().map(|f| (f.vector, f.error)).collect::<Vec<_>>(), [(13, 0)]);

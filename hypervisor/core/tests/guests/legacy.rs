@@ -258,7 +258,7 @@ impl Legacy {
         emit!(self;
             pushad(); mov(eax, u32::from(DATA_32)); mov(ds, ax); mov(es, ax); cld();
             mov(ebx, dword_ptr(FAULTS as u32)); shl(ebx, 5));
-        // vector, error, eip, cs, eflags follow the eight registers.
+        // Vector, error code, EIP, CS and EFLAGS follow the eight registers.
         for (slot, field) in [(0, 0), (1, 4), (3, 8), (2, 12), (4, 16)] {
             emit!(self; mov(ecx, dword_ptr(esp + 32 + 4 * slot)); mov(dword_ptr(ebx + fields + field), ecx));
         }
@@ -303,8 +303,8 @@ impl Finished {
                 Taken {
                     vector: field(0),
                     error: field(1),
-                    eip: field(2),
-                    cs: field(3),
+                    cs: field(2),
+                    eip: field(3),
                     eflags: field(4),
                     cr2: field(5),
                     dr6: field(6),

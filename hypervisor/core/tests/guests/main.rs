@@ -6,7 +6,9 @@
 #[macro_use]
 mod case;
 mod debug;
+mod events;
 mod exits;
+mod gates;
 mod interrupts;
 mod legacy;
 mod machine;
@@ -14,9 +16,12 @@ mod second_opinion;
 mod paging_legacy;
 mod paging_machine;
 mod paging_wide;
+mod msrs;
+mod segmentation;
 mod self_modifying;
 mod smp;
 mod tasks;
 mod time;
 mod translation;
 mod xsave;
+mod vm86;

@@ -1,9 +1,10 @@
 //! Hardware task switches, which exit and are carried out by the hypervisor.
 
+use hypervisor::MemoryFlags;
 use iced_x86::code_asm::*;
 use x86_defs::vmx::ExitReason;
 
-use crate::legacy::{DIRECTORY, FREE, Legacy, TSS, TSS_SELECTOR, descriptor, finished, gate};
+use crate::legacy::{self, DIRECTORY, FREE, Legacy, TSS, TSS_SELECTOR, descriptor, finished, gate};
 use crate::machine::{GDT, IDT, RESULTS};
 
 /// The TSS of the other task, its selector, and its stack.
@@ -208,6 +209,46 @@ fn a_task_has_address_space_and_ldt_of_its_own() {
         c.result(5, eax);
     });
     assert_eq!(m.results(), [42, 42, 0xfee1, DIRECTORY_2, DIRECTORY, 0]);
+}
+
+#[test]
+fn memory_that_is_first_touched_in_the_middle_of_a_switch_does_not_disturb_it() {
+    const FAR_TSS: u32 = 0x100_0000;
+    const FAR_LDT: u32 = 0x180_0000;
+    const LDT_SELECTOR: u16 = 0x50;
+    let mut m = legacy::machine(|c| {
+        let mut over = c.label();
+        emit!(c; jmp(over));
+        c.note("start");
+        emit!(c; mov(eax, dword_ptr(4).fs()));
+        c.result(0, eax);
+        emit!(c; pushfd(); pop(eax));
+        c.result(1, eax);
+        emit!(c; iretd(); set_label(&mut over); nop());
+        c.descriptor(OTHER_SELECTOR, descriptor(FAR_TSS, 0x67, 0x89));
+        c.descriptor(LDT_SELECTOR, descriptor(FAR_LDT, 0xf, 0x82));
+        c.words(0x3_9104, &[0xfee1]);
+        emit!(c; mov(ebx, 7));
+        call_far(c, OTHER_SELECTOR);
+        c.result(2, ebx);
+    });
+    let start = m.mark("start");
+    let mut tss = [0_u32; 26];
+    (tss[7], tss[8], tss[9], tss[14]) = (DIRECTORY, start, 2, OTHER_STACK);
+    (tss[18], tss[19], tss[20], tss[21], tss[22]) = (0x10, 8, 0x10, 0x10, 0xc);
+    tss[24] = LDT_SELECTOR.into();
+    let bytes: Vec<u8> = tss.iter().flat_map(|w| w.to_le_bytes()).collect();
+    for at in [FAR_TSS, FAR_LDT] {
+        m.machine.add_memory(at.into(), 0x1000, MemoryFlags::ReadWrite);
+    }
+    m.machine.write_extra(0, 0, &bytes);
+    // Not accessed yet: the switch also writes to it.
+    m.machine.write_extra(1, 8, &descriptor(0x3_9100, 0xff, 0x492).to_le_bytes());
+    m.machine.finish();
+    assert_eq!(m.result(0), 0xfee1);
+    assert_eq!(m.result(1) & 0x4000, 0x4000);
+    assert_eq!(m.result(2), 7);
+    assert_eq!(m.machine.vm.statistics().vcpus[0].exits[&ExitReason::TaskSwitch], 2);
 }
 
 #[test]

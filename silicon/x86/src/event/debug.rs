@@ -140,26 +140,35 @@ impl Core {
         }
     }
 
-    /// Notes the I/O breakpoints that an access of `bytes` at `port` hits, for a trap after it.
-    ///
-    /// # Errors
-    /// [`Leave::End`]: there are some, and the instruction, which has completed, is the last of its block.
-    pub fn port_breakpoints(&mut self, port: u16, bytes: u8) -> Result<(), Leave> {
+    /// The I/O breakpoints that an access of `bytes` at `port` hits, as in DR6.
+    #[must_use]
+    pub fn port_breakpoints(&self, port: u16, bytes: u8) -> u64 {
         if self.dr[7] & dr7::ENABLES == 0 || self.cr4 & cr4::DE == 0 {
-            return Ok(());
+            return 0;
         }
+        let mut hits = 0;
         let (first, last) = (u64::from(port), u64::from(port) + u64::from(bytes) - 1);
         for i in 0..4 {
             let b = dr7::Breakpoint::of(self.dr[7], i);
             let start = self.dr[i] & !(b.bytes - 1);
             let within = first <= start.saturating_add(b.bytes - 1) && last >= start;
             if b.enabled && b.condition == dr7::Condition::Port && within {
-                self.mmu.watch.hits |= 1 << i;
+                hits |= 1 << i;
             }
         }
-        if self.mmu.watch.hits == 0 {
+        hits
+    }
+
+    /// Lets the I/O breakpoints that an access hits trap after it.
+    ///
+    /// # Errors
+    /// [`Leave::End`]: there are some, and the instruction, which has completed, is the last of its block.
+    pub fn trap_on_port(&mut self, port: u16, bytes: u8) -> Result<(), Leave> {
+        let hits = self.port_breakpoints(port, bytes);
+        if hits == 0 {
             return Ok(());
         }
+        self.mmu.watch.hits |= hits;
         self.events.attention = true;
         Err(Leave::End)
     }

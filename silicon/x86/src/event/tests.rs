@@ -313,6 +313,7 @@ fn a_bad_ring_0_stack_is_an_invalid_tss_fault() {
 #[test]
 fn a_task_gate_exits_as_a_task_switch_with_the_event() {
     let mut core = kernel32();
+    poke(&core, GDT + 0x38, 0x0000_8900_6000_0067);
     poke(&core, IDT + 8 * 8, 0x0000_8500_0038_0000);
     core.fault = fault(vector::DF, Some(0), 0);
     assert_eq!(core.deliver_fault(), Err(Leave::Exit));

@@ -100,3 +100,49 @@ impl Mmu {
         self.clear_fast();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::test::core;
+
+    const DS: u8 = x86_defs::segment::index::DS as u8;
+
+    fn is_fast(core: &Core, linear: u64) -> bool {
+        core.mmu.fast_frame::<u8>(linear, core.mmu.need_read).is_some()
+    }
+
+    #[test]
+    fn a_watched_page_stays_out_of_the_fast_look_up_until_its_breakpoint_is_disabled() {
+        let mut core = core();
+        core.load_linear::<u32>(0x3000, DS).unwrap();
+        assert!(is_fast(&core, 0x3000));
+        // Breakpoint 0: loads and stores of four bytes.
+        (core.dr[0], core.dr[7]) = (0x3004, 0xf_0401);
+        core.sync_watch();
+        core.load_linear::<u32>(0x3000, DS).unwrap();
+        core.load_linear::<u32>(0x4000, DS).unwrap();
+        assert!(!is_fast(&core, 0x3000) && is_fast(&core, 0x4000));
+        core.dr[7] = 0x400;
+        core.sync_watch();
+        core.load_linear::<u32>(0x3004, DS).unwrap();
+        assert!(is_fast(&core, 0x3000) && core.mmu.watch.hits == 0);
+    }
+
+    #[test]
+    fn an_access_that_hits_is_done_by_an_instruction_alone_and_noted() {
+        let mut core = core();
+        (core.dr[1], core.dr[7]) = (0x3006, 0x0050_0404);
+        core.sync_watch();
+        for at in [0x3003, 0x3008] {
+            core.store_linear(at, DS, 1_u8).unwrap();
+        }
+        core.load_linear::<u64>(0x3000, DS).unwrap();
+        assert_eq!(core.store_linear(0x3000, DS, 1_u64), Err(Leave::Refetch));
+        core.self_modify = true;
+        core.store_linear(0x3000, DS, 1_u64).unwrap();
+        assert_eq!(core.mmu.watch.hits, 1 << 1);
+        core.collect_hits();
+        assert!(core.pending_debug());
+    }
+}

@@ -53,7 +53,7 @@ macro_rules! state {
 
 features! {
     Fpu "fpu" 0x1:0 Edx[0] yes;
-    Vme "vme" 0x1:0 Edx[1] no;
+    Vme "vme" 0x1:0 Edx[1] yes;
     De "de" 0x1:0 Edx[2] yes;
     Pse "pse" 0x1:0 Edx[3] yes;
     Tsc "tsc" 0x1:0 Edx[4] yes;

@@ -24,6 +24,7 @@ pub(super) fn by_name(name: &str) -> Option<Model> {
 /// x86-64 with SSE2, as the first processors had it, and what every system needs.
 const BASE: FeatureSet = FeatureSet::of(&[
     F::Fpu,
+    F::Vme,
     F::De,
     F::Pse,
     F::Tsc,
