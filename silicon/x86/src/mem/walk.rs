@@ -204,6 +204,9 @@ impl Core {
             Ok(nested) => return Err(self.ept_violation(linear, guest, 1, nested.allowed, false)),
             Err(failure) => return Err(self.ept_failure(linear, guest, 1, failure, false)),
         };
+        if self.vmx.apic.is_access_page(nested.host) {
+            return Err(self.apic_guest_physical_exit());
+        }
         match self.memory.page(HostPhysical(nested.host)) {
             Some(page) => Ok(page),
             None => Err(self.ept_failure(linear, guest, 1, EptFailure::Misconfiguration, false)),

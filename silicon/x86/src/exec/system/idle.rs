@@ -17,10 +17,9 @@ pub fn hlt(core: &mut Core, op: &Op) -> Done {
     Err(Leave::End)
 }
 
-/// PAUSE.
+/// PAUSE. It is the last of its block, so that the time it is executed at is exact.
 pub fn pause(core: &mut Core, op: &Op) -> Done {
-    let now = core.host_tsc();
-    if core.pause_exits(now) { Err(core.vmexit(op, ExitReason::Pause, 0)) } else { Ok(()) }
+    if core.pause_exits() { Err(core.vmexit(op, ExitReason::Pause, 0)) } else { Ok(()) }
 }
 
 /// MONITOR: without MONITOR exiting it does nothing, as MWAIT does not wait.
