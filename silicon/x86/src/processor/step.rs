@@ -32,6 +32,9 @@ pub(super) fn leave(core: &mut Core, ops: &[Op], at: u8, leave: Leave) -> Ran {
         }
         Leave::Exit => {
             core.rip = core.this_rip(op);
+            if core.becomes_virtualization_exception() {
+                return deliver(core);
+            }
             with_length(core, op);
             Ran::Exit
         }
@@ -70,6 +73,7 @@ impl Processor {
     pub(super) fn leave_before(&mut self, leave: Leave) -> Ran {
         match leave {
             Leave::Fault => deliver(&mut self.core),
+            _ if self.core.becomes_virtualization_exception() => deliver(&mut self.core),
             _ => Ran::Exit,
         }
     }

@@ -89,6 +89,7 @@ const SECONDARY: u32 = secondary::VIRTUALIZE_APIC_ACCESSES
     | secondary::ENABLE_INVPCID
     | secondary::ENABLE_VM_FUNCTIONS
     | secondary::RDSEED_EXITING
+    | secondary::EPT_VIOLATION_VE
     | secondary::USE_TSC_SCALING;
 
 /// VM-exit controls; debug controls need not be saved.

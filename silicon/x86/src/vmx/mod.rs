@@ -22,6 +22,7 @@ mod msr_list;
 pub mod preemption;
 mod resident;
 mod signal;
+mod virtualization_exception;
 mod vm_function;
 pub mod vmcs;
 

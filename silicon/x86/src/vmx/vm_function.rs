@@ -43,6 +43,10 @@ impl Core {
 
     fn switch_eptp(&mut self, eptp: u64) {
         self.vmcs_mut().set(Field::EptPointer, eptp);
+        if self.vmx.controls.secondary & secondary::EPT_VIOLATION_VE != 0 {
+            let index = self.gpr[1] & 0xffff;
+            self.vmcs_mut().set(Field::EptpIndex, index);
+        }
         self.vmx.controls.eptp = eptp;
         // Translations of both are tagged by their EPTP: none is invalidated.
         self.tlb_select();

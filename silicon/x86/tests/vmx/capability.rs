@@ -93,7 +93,7 @@ const TESTED_BY: &[(Group, &str, &str)] = &[
     (Group::Secondary, "enable PML", ""),
     (Group::Secondary, "enable XSAVES/XRSTORS", ""),
     (Group::Secondary, "mode-based execute control for EPT", ""),
-    (Group::Secondary, "EPT-violation #VE", ""),
+    (Group::Secondary, "EPT-violation #VE", "an_ept_violation_becomes_an_exception_of_the_guest"),
 ];
 
 const SOURCES: &[&str] = &[
@@ -104,6 +104,7 @@ const SOURCES: &[&str] = &[
     include_str!("posted.rs"),
     include_str!("registers.rs"),
     include_str!("timing.rs"),
+    include_str!("virtualization_exceptions.rs"),
     include_str!("vm_functions.rs"),
 ];
 

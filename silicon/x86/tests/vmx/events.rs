@@ -81,6 +81,22 @@ fn the_nmi_window_opens_with_iret() {
 }
 
 #[test]
+fn iret_leaves_the_blocking_alone_where_nmis_exit_without_being_virtual() {
+    for (pins, blocked) in [(0, 0), (pin::NMI_EXITING, 8), (pin::NMI_EXITING | pin::VIRTUAL_NMIS, 0)] {
+        // IRETQ.
+        let mut guest = Guest::new(&[0x48, 0xcf]);
+        guest.write_bytes(CODE + 0x100, &[HLT]);
+        guest.pin(pins).write(Field::GuestInterruptibility, interruptibility::BLOCKING_BY_NMI.into());
+        for (at, word) in [CODE + 0x100, 8, 2, STACK, 0x10].into_iter().enumerate() {
+            guest.poke(STACK - 40 + at as u64 * 8, word);
+        }
+        guest.write(Field::GuestRsp, STACK - 40);
+        guest.expect_end();
+        assert_eq!(guest.read(Field::GuestInterruptibility), blocked);
+    }
+}
+
+#[test]
 fn init_exits_and_sipi_only_a_guest_that_waits_for_it() {
     let mut guest = Guest::new(&[HLT]);
     guest.core().signal(Signal::Init);

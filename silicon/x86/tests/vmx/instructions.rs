@@ -250,6 +250,26 @@ fn ports_exit_unconditionally_or_by_bitmap() {
 }
 
 #[test]
+fn string_port_accesses_describe_themselves() {
+    // Code; qualification; instruction information: address size in bits 9:7, segment of OUTS in bits 17:15.
+    for (code, qualification, information) in [
+        (&[0x6c][..], 0x60 << 16 | 1 << 4 | 1 << 3, 2 << 7),
+        (&[0x64, 0x67, 0x6f], 0x60 << 16 | 1 << 4 | 3, 1 << 7 | 4 << 15),
+        (&[0xf3, 0x66, 0x6d], 0x60 << 16 | 1 << 5 | 1 << 4 | 1 << 3 | 1, 2 << 7),
+    ] {
+        let mut guest = Guest::new(code);
+        guest.gpr(1, 5).gpr(2, 0x60).gpr(6, DATA).gpr(7, DATA + 0x100).primary(primary::UNCONDITIONAL_IO_EXITING);
+        guest.write(Field::GuestFsRights, 0xc093).write(Field::GuestFsLimit, 0xffff_ffff);
+        let exit = guest.expect(R::IoInstruction);
+        assert_eq!(exit.qualification, qualification, "{code:x?}");
+        let segment = if code.contains(&0x6f) { 7 << 15 } else { 0 };
+        assert_eq!(exit.instruction_info & (7 << 7 | segment), information, "{code:x?}");
+        let linear = if code.contains(&0x6f) { DATA } else { DATA + 0x100 };
+        assert_eq!(exit.guest_linear, linear, "{code:x?}");
+    }
+}
+
+#[test]
 fn a_port_access_that_wraps_around_exits_whatever_the_bitmaps() {
     let mut guest = Guest::new(&[0xef, HLT]);
     guest.gpr(2, 0xfffe).primary(primary::USE_IO_BITMAPS);

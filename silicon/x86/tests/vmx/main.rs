@@ -6,6 +6,8 @@ mod events;
 mod guest;
 mod instructions;
 mod posted;
+mod random;
 mod registers;
 mod timing;
+mod virtualization_exceptions;
 mod vm_functions;

@@ -183,10 +183,14 @@ rules! {
                 with_secondary(c, secondary::ENABLE_VM_FUNCTIONS, &[]);
             };
         CONTROLS, "If \"EPT-violation #VE\" is 1, bits 11:0 of the virtualization-exception information address must be 0"
-            => "", |c| optional(c, secondary::EPT_VIOLATION_VE, &[(Field::VirtualizationExceptionInformation, 8)]);
+            => "exception information", |c| {
+                with_secondary(c, secondary::EPT_VIOLATION_VE, &[(Field::VirtualizationExceptionInformation, 8)]);
+            };
         CONTROLS, "If \"EPT-violation #VE\" is 1, the virtualization-exception information address must not exceed the \
             physical-address width"
-            => "", |c| optional(c, secondary::EPT_VIOLATION_VE, &[(Field::VirtualizationExceptionInformation, FAR)]);
+            => "exception information", |c| {
+                with_secondary(c, secondary::EPT_VIOLATION_VE, &[(Field::VirtualizationExceptionInformation, FAR)]);
+            };
     }
 }
 
