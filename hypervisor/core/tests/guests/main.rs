@@ -10,5 +10,6 @@ mod interrupts;
 mod machine;
 mod self_modifying;
 mod smp;
+mod spinning;
 mod time;
 mod translation;
