@@ -153,7 +153,7 @@ fn every_type_of_event_is_injected() {
     ] {
         let mut guest = Guest::new(&[NOP]);
         guest.open().inject(information).write(Field::EntryInstructionLength, length);
-        guest.write(Field::EntryExceptionErrorCode, u64::from(code.unwrap_or(0)));
+        guest.write(Field::EntryExceptionErrorCode, code.unwrap_or(0));
         guest.expect_vector(information as u8);
         let rsp = guest.core().gpr[4];
         let frame = rsp + if code.is_some() { 8 } else { 0 };
