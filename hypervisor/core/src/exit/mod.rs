@@ -66,11 +66,8 @@ impl Vcpu {
             return self.fail("the processor left the guest without a reason".into());
         };
         match reason {
-            ExitReason::ExternalInterrupt => {
-                self.processor.core.events.external_pending = false;
-                Next::Resume
-            }
-            ExitReason::InterruptWindow | ExitReason::NmiWindow => Next::Resume,
+            // The interrupt was the host's, and has been acknowledged with the exit.
+            ExitReason::ExternalInterrupt | ExitReason::InterruptWindow | ExitReason::NmiWindow => Next::Resume,
             ExitReason::PreemptionTimer => {
                 let now = self.now(&shared.clock);
                 shared.irqchip.lapic_timer_expired(self.index, now);

@@ -24,6 +24,12 @@ const CR0_GUEST: u64 = cr0::TS;
 const CR4_GUEST: u64 =
     cr4::PVI | cr4::DE | cr4::PCE | cr4::OSFXSR | cr4::OSXMMEXCPT | cr4::TSD | cr4::PGE | cr4::FSGSBASE;
 
+/// KVM's module parameters `ple_gap` and `ple_window`, in TSC cycles: PAUSEs that are further apart are not of one loop, and
+/// a loop may last so long. KVM lets the window of a vCPU grow with each exit and shrink when it is scheduled in; a vCPU
+/// that yields here is scheduled in anew each time, so the window stays as it is.
+const PLE_GAP: u64 = 128;
+const PLE_WINDOW: u64 = 4096;
+
 /// MSRs that the guest reads and writes without an exit.
 const PASS_THROUGH: &[u32] = &[
     msr::IA32_FS_BASE,
@@ -158,6 +164,15 @@ impl Vcpu {
         c.vmwrite(Field::VmcsLinkPointer, u64::MAX);
         c.vmwrite(Field::TscOffset, self.tsc_offset);
         c.vmwrite(Field::PreemptionTimerValue, u64::from(u32::MAX));
+    }
+
+    /// Makes spin loops exit, so that others run while the guest waits for them. Not worth it for a single vCPU.
+    pub(crate) fn exit_on_pause_loops(&mut self) {
+        let c = &mut self.processor.core;
+        c.vmwrite(Field::PleGap, PLE_GAP);
+        c.vmwrite(Field::PleWindow, PLE_WINDOW);
+        let controls = c.vmread(Field::SecondaryControls);
+        c.vmwrite(Field::SecondaryControls, controls | u64::from(secondary::PAUSE_LOOP_EXITING));
     }
 
     /// The state of a host kernel, which VM-entry checks.

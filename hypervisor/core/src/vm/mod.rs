@@ -159,6 +159,14 @@ impl Vm {
             vcpu.set_tsc_offset(offset);
         }
         self.vcpus.push(vcpu);
+        match self.vcpus.as_mut_slice() {
+            [] | [_] => {}
+            [first, second] => {
+                first.exit_on_pause_loops();
+                second.exit_on_pause_loops();
+            }
+            [.., last] => last.exit_on_pause_loops(),
+        }
         Ok(index)
     }
 

@@ -3,8 +3,8 @@
 use hypervisor::MemoryFlags;
 use iced_x86::code_asm::*;
 
-use crate::paging_machine::{self as legacy, end, enter_user_mode};
 use crate::machine::{CODE, HEAP, Machine, PML4, RESULTS, config};
+use crate::paging_machine::{self as legacy, end, enter_user_mode};
 
 const WRITABLE: u64 = 2;
 const USER: u64 = 4;

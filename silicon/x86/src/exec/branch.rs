@@ -181,8 +181,3 @@ pub fn jump_if_count_zero<A: Word, W: Width>(core: &mut Core, op: &Op) -> Done {
     let target = relative::<W>(core, op)?;
     go(core, target)
 }
-
-/// PAUSE without an intercept. It ends the block: a spinning processor looks at events in each turn.
-pub fn pause(_: &mut Core, _: &Op) -> Done {
-    Err(Leave::End)
-}

@@ -15,6 +15,7 @@ pub fn ends_block(insn: &Instruction) -> bool {
     match insn.mnemonic() {
         M::Sti
         | M::Hlt
+        | M::Pause
         | M::Mwait
         | M::Rdtsc
         | M::Rdtscp
@@ -25,6 +26,7 @@ pub fn ends_block(insn: &Instruction) -> bool {
         | M::Invlpg
         | M::Invpcid
         | M::Xsetbv
+        | M::Vmfunc
         | M::Cpuid => true,
         M::Mov => insn.op_register(0).is_cr() || insn.op_register(0).is_dr(),
         _ => vmx_reason(insn.mnemonic()).is_some(),
@@ -68,6 +70,7 @@ fn plain(l: &Lowering<'_>) -> Option<Op> {
         M::Invd => translation::invd,
         M::Wbinvd | M::Wbnoinvd => translation::wbinvd,
         M::Vmcall => vmx::vmcall,
+        M::Vmfunc => vmx::vmfunc,
         M::Rdpid => return Some(Op { a: l.reg(0), ..l.op(identity::rdpid) }),
         _ => return None,
     };

@@ -29,6 +29,7 @@ impl Core {
                     Ok(T::from_u128(u128::from(low) | u128::from(high) << 64))
                 }
                 Place::Device { guest } => self.device_load(guest, T::BYTES).map(T::from_u64),
+                Place::Apic { linear } => self.apic_load(linear, T::BYTES, access).map(T::from_u64),
             };
         }
         let second = self.wrap((linear | 0xfff).wrapping_add(1));
@@ -48,6 +49,8 @@ impl Core {
                         part.copy_from_slice(&value.to_le_bytes()[..part.len()]);
                     }
                 }
+                // Never virtualized across pages.
+                Place::Apic { linear } => self.check_apic_access(linear, T::BYTES.max(8), access)?,
             }
         }
         Ok(from_bytes(&bytes[..count]))
@@ -74,6 +77,7 @@ impl Core {
                     self.device_store(guest + 8, 8, (value.to_u128() >> 64) as u64);
                 }
                 Place::Device { guest } => self.device_store(guest, T::BYTES, value.to_u64()),
+                Place::Apic { linear } => self.apic_store(linear, T::BYTES, access, value.to_u64())?,
             }
             return Ok(());
         }
@@ -81,6 +85,12 @@ impl Core {
         // No byte may be in the hole, whatever the tables say of the first page.
         self.check_canonical(second, access.segment)?;
         let places = [self.translate(linear, access)?, self.translate(second, access)?];
+        for place in places {
+            if let Place::Apic { linear } = place {
+                // Never virtualized across pages.
+                self.check_apic_access(linear, T::BYTES.max(8), access)?;
+            }
+        }
         self.check_alignment(linear, T::BYTES, access)?;
         let bytes = to_bytes(value);
         let count = T::BYTES as usize;
@@ -95,6 +105,7 @@ impl Core {
                         self.device_store(guest, part.len() as u64, u64::from_le_bytes(value));
                     }
                 }
+                Place::Apic { .. } => {}
             }
         }
         Ok(())
@@ -113,7 +124,9 @@ impl Core {
         // No byte may be in the hole, whatever the tables say of the first page.
         self.check_canonical(self.wrap(linear.wrapping_add(left - 1)), access.segment)?;
         loop {
-            self.translate(at, access)?;
+            if let Place::Apic { linear } = self.translate(at, access)? {
+                self.check_apic_access(linear, left, access)?;
+            }
             let in_page = 4096 - (at & 0xfff);
             if left <= in_page {
                 return Ok(());

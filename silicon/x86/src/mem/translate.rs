@@ -25,6 +25,10 @@ pub enum Place {
     Device {
         guest: u64,
     },
+    /// The APIC-access page.
+    Apic {
+        linear: u64,
+    },
 }
 
 /// A page to fetch instructions from.
@@ -91,6 +95,9 @@ impl Core {
     fn place(&mut self, linear: u64, access: Access, entry: Entry, large: bool) -> Result<Place, Leave> {
         let within = if large { linear & 0x1f_f000 } else { 0 };
         let host = entry.host + within;
+        if self.vmx.apic.is_access_page(host) {
+            return self.apic_place(linear, entry.guest + within + (linear & 0xfff), access);
+        }
         let Some((frame, state)) = self.memory.page(HostPhysical(host)) else {
             return Err(self.no_memory(linear, entry.guest + within));
         };

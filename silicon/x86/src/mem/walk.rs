@@ -163,6 +163,7 @@ impl Core {
             found = self.ept_translate(guest | offset, right::READ);
         }
         let failure = match found {
+            Ok(nested) if self.vmx.apic.is_access_page(nested.host) => return Err(self.apic_guest_physical_exit()),
             Ok(nested) => match self.memory.page(HostPhysical(nested.host)) {
                 Some((table, state)) => {
                     return Ok(Cached { table, state: Some(state), guest, writable: nested.writable(), bits });

@@ -41,7 +41,9 @@ impl Processor {
             error_code: event.error_code,
             instruction_length: event.instruction_length as u8,
         })
-        .map_err(|_| Refused::Exit)
+        .map_err(|_| Refused::Exit)?;
+        core.woken();
+        Ok(())
     }
 
     /// Completes the VM-exit that [`Processor::run`] or [`Processor::enter`] gave.

@@ -6,7 +6,8 @@ use crate::core::Core;
 use crate::event::Step;
 use crate::op::{BLOCK_RIP, Leave, Op};
 use x86_defs::rflags;
-use x86_defs::vmx::controls::primary;
+use x86_defs::vmx::ExitReason;
+use x86_defs::vmx::controls::{interruption, primary};
 
 /// Accounts for what of `ops` did not complete, and does what `leave` of the op at index `at` asks for.
 #[inline(never)]
@@ -33,6 +34,10 @@ pub(super) fn leave(core: &mut Core, ops: &[Op], at: u8, leave: Leave) -> Ran {
         }
         Leave::Exit => {
             core.rip = core.this_rip(op);
+            if core.becomes_virtualization_exception() {
+                return deliver(core);
+            }
+            with_length(core, op);
             Ran::Exit
         }
         Leave::Refetch => {
@@ -41,6 +46,19 @@ pub(super) fn leave(core: &mut Core, ops: &[Op], at: u8, leave: Leave) -> Ran {
             core.events.attention = true;
             Ran::On
         }
+    }
+}
+
+/// VM-exits due to a memory access know the instruction only here. The manual leaves the length of most of them undefined;
+/// processors give it, and hypervisors step over the instruction with it.
+fn with_length(core: &mut Core, op: &Op) {
+    let exit = &mut core.vmx.exit;
+    let access = matches!(
+        exit.reason,
+        Some(ExitReason::ApicAccess | ExitReason::EptViolation | ExitReason::EptMisconfiguration)
+    );
+    if access && exit.idt_vectoring & interruption::VALID == 0 {
+        exit.instruction_length = u32::from(op.len);
     }
 }
 
@@ -57,6 +75,7 @@ impl Processor {
     pub(super) fn leave_before(&mut self, leave: Leave) -> Ran {
         match leave {
             Leave::Fault => deliver(&mut self.core),
+            _ if self.core.becomes_virtualization_exception() => deliver(&mut self.core),
             _ => Ran::Exit,
         }
     }
@@ -159,7 +178,10 @@ impl Core {
         if completed {
             let step = if done == Err(Leave::Branch) { Step::Branch } else { Step::Straight };
             self.end_of_step(flags, step);
-            self.vmx.monitor_trap_pending = self.vmx.controls.primary & primary::MONITOR_TRAP_FLAG != 0;
+        }
+        // One iteration of a string instruction, and the delivery of a fault, count for the monitor trap too.
+        if matches!(ran, Ran::On | Ran::Near) && done != Err(Leave::Refetch) {
+            self.vmx.monitor_trap_pending |= self.vmx.controls.primary & primary::MONITOR_TRAP_FLAG != 0;
         }
         ran
     }

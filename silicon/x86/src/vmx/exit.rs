@@ -154,7 +154,32 @@ impl Core {
             self.tlb_world_switch();
         }
         self.vmx.forget_pause_loop();
-        if has_lists { self.process_exit_msrs() } else { Ok(()) }
+        self.vmx.apic.left();
+        if self.vmx.exit.reason.is_some() {
+            // A monitor trap that something of higher priority preceded is gone with the VM-exit.
+            self.vmx.monitor_trap_pending = false;
+        }
+        if has_lists { self.exit_lists() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn exit_lists(&mut self) -> Result<(), VmxAbort> {
+        let done = self.process_exit_msrs();
+        if let Err(abort) = done {
+            self.vmcs_mut().abort = abort.number();
+        }
+        done
+    }
+}
+
+impl VmxAbort {
+    /// The VMX-abort indicator.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::SavingGuestMsrs { .. } => 1,
+            Self::LoadingHostMsrs { .. } => 4,
+        }
     }
 }
 

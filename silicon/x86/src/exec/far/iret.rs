@@ -3,6 +3,7 @@
 use silicon_memory::Word;
 use x86_defs::segment::{index, rights};
 use x86_defs::vmx::ExitReason;
+use x86_defs::vmx::controls::pin;
 use x86_defs::{control::efer, rflags};
 
 use super::ret::{return_code, set_outer_sp};
@@ -20,7 +21,10 @@ use crate::{Core, Leave, Op};
 /// IRET, IRETD, IRETQ. `T`: word of the operand size.
 pub fn iret<T: Word>(core: &mut Core, op: &Op) -> Done {
     // NMIs are unblocked even when the instruction faults ("Handling Multiple NMIs").
-    let was_blocked = std::mem::take(&mut core.events.nmi_blocked);
+    // With NMI exiting the blocking is that of virtual NMIs, or IRET has nothing to do with it.
+    let pins = core.vmx.controls.pin;
+    let unblocks = pins & pin::NMI_EXITING == 0 || pins & pin::VIRTUAL_NMIS != 0;
+    let was_blocked = unblocks && std::mem::take(&mut core.events.nmi_blocked);
     let left = match core.mode.operating {
         Operating::Real | Operating::Virtual8086 => iret_8086(core, T::BYTES as u8),
         _ => iret_protected(core, op, T::BYTES as u8),

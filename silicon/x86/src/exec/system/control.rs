@@ -140,6 +140,11 @@ pub fn from_cr8(core: &mut Core, op: &Op) -> Done {
     if controls & primary::CR8_STORE_EXITING != 0 {
         return Err(exit(core, op, 8, FROM_CR, op.a));
     }
+    if core.has_tpr_shadow() {
+        let value = core.shadow_cr8();
+        destination(core, op, value);
+        return Ok(());
+    }
     // Neither exit nor TPR shadow: the register of a local APIC that the modelled processor does not have.
     destination(core, op, 0);
     Ok(())
@@ -155,6 +160,9 @@ pub fn to_cr8(core: &mut Core, op: &Op) -> Done {
     }
     if value & !0xf != 0 {
         return Err(core.gp0());
+    }
+    if core.has_tpr_shadow() {
+        core.write_shadow_cr8(value);
     }
     Err(Leave::End)
 }

@@ -18,10 +18,9 @@ pub fn hlt(core: &mut Core, op: &Op) -> Done {
     Err(Leave::End)
 }
 
-/// PAUSE.
+/// PAUSE. It is the last of its block, so that the time it is executed at is exact.
 pub fn pause(core: &mut Core, op: &Op) -> Done {
-    let now = core.host_tsc();
-    if core.pause_exits(now) { Err(core.vmexit(op, ExitReason::Pause, 0)) } else { Ok(()) }
+    if core.pause_exits() { Err(core.vmexit(op, ExitReason::Pause, 0)) } else { Ok(()) }
 }
 
 /// Bytes of a monitored line, as CPUID leaf 5 says.
@@ -74,7 +73,7 @@ pub fn mwait(core: &mut Core, op: &Op) -> Done {
     }
     let armed = core.monitor.take();
     let waits = armed.is_some_and(|armed| content(core, armed.linear) == Some(armed.content));
-    if waits && !core.events.external_pending {
+    if waits && !core.vmx.signals.any() {
         core.idle_until(core.deadline);
     }
     Err(Leave::End)
@@ -125,7 +124,7 @@ mod tests {
     fn an_interrupt_that_is_pending_ends_the_wait() {
         let mut core = core();
         assert_eq!(run(&mut core, MONITOR), Ok(()));
-        core.events.external_pending = true;
+        core.signal(crate::vmx::Signal::External(0x40));
         assert_eq!(run(&mut core, MWAIT), Ok(()));
         assert!(core.now_quarter_cycles() < 10_000);
     }
