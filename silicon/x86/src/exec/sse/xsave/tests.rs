@@ -280,7 +280,7 @@ fn outside_of_64_bit_mode_there_are_eight_vector_registers() {
 #[test]
 fn xgetbv_reads_xcr0_and_what_is_in_use() {
     let mut core = core();
-    let mut get = |core: &mut Core, ecx: u64| {
+    let get = |core: &mut Core, ecx: u64| {
         core.gpr[1] = ecx;
         run(core, XGETBV).map(|()| core.gpr[2] << 32 | core.gpr[0])
     };
