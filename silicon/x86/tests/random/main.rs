@@ -1,8 +1,9 @@
 //! Random instructions of user mode, on the model and on the processor at hand.
 //!
-//! Every [`iced_x86::Code`] of 64-bit mode that the model executes gets its share of cases; one that gets none must be in
-//! the table of [`exceptions`]. A child process executes them natively, so faults are compared as well. The number of
-//! cases is that of the environment variable `GLASSVISOR_CASES`, the first random number `GLASSVISOR_SEED`.
+//! Every [`iced_x86::Code`] that the model executes with all features there are gets its share of cases, in 64-bit mode and,
+//! in compatibility mode, as 32-bit and as 16-bit code; one that gets none must be in the table of [`exceptions`]. A child
+//! process executes them natively, so faults are compared as well. The number of cases is that of the environment variable
+//! `GLASSVISOR_CASES`, the first random number `GLASSVISOR_SEED`; with `GLASSVISOR_LIST`, the report names every code.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #![allow(unsafe_code, reason = "executes instructions natively, in a child process")]
 
