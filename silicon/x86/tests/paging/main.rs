@@ -72,7 +72,7 @@ fn guest_entry(rng: &mut Random, paging: Paging, pse: bool, level: u64) -> u64 {
     }
     let large = marked && pse;
     let address = if level == 0 {
-        TABLES + rng.below((MEMORY - TABLES) >> 12 << 12) & !0xfff
+        (TABLES + rng.below(MEMORY - TABLES)) & !0xfff
     } else if large {
         match (level, paging) {
             (1, Paging::ThirtyTwo) => 0x40_0000 * rng.below(2),

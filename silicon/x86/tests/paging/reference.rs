@@ -241,7 +241,7 @@ fn walk(m: &mut Memory, r: &Registers, linear: u64, kind: Kind, user: bool) -> W
         }
         // Marking may have changed this very entry: tables can share pages.
         let word = if host < TABLES { m.load(host & !7)? } else { word };
-        let entry = if narrow { word >> (host & 4) * 8 & 0xffff_ffff } else { word };
+        let entry = if narrow { (word >> ((host & 4) * 8)) & 0xffff_ffff } else { word };
         if entry & 1 == 0 {
             return fault(0);
         }
@@ -289,7 +289,7 @@ fn walk(m: &mut Memory, r: &Registers, linear: u64, kind: Kind, user: bool) -> W
         }
         let long = matches!(r.paging, Paging::Four | Paging::Five);
         let rights = if user_page { r.pkru } else { r.pkrs };
-        let denied = rights.filter(|_| long).map_or(0, |rights| rights >> (entry >> 59 & 15) * 2 & 3);
+        let denied = rights.filter(|_| long).map_or(0, |rights| rights >> ((entry >> 59 & 15) * 2) & 3);
         let by_key =
             kind != Kind::Fetch && (denied & 1 != 0 || kind == Kind::Write && denied & 2 != 0 && (user || r.wp));
         let allowed = match (user, kind) {
