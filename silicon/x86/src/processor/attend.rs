@@ -19,7 +19,9 @@ impl Processor {
         let core = &mut self.core;
         let now = core.now_quarter_cycles();
         let mut deadline = until;
-        if let Some(tsc) = core.vmx.preemption_deadline() {
+        if let Some(tsc) = core.vmx.preemption_deadline()
+            && core.vmx.activity != activity::WAIT_FOR_SIPI
+        {
             let at = match &core.clock {
                 Clock::Virtual { .. } => tsc.saturating_mul(4),
                 Clock::Real(_) => now + REAL_TIME_SLICE,

@@ -153,11 +153,11 @@ impl Core {
         if self.vmx.controls.vpid == 0 {
             self.tlb_world_switch();
         }
-        self.vmx.forget_pause_loop();
         self.vmx.apic.left();
         if self.vmx.exit.reason.is_some() {
             // A monitor trap that something of higher priority preceded is gone with the VM-exit.
             self.vmx.monitor_trap_pending = false;
+            self.vmx.forget_pause_loop();
         }
         if has_lists { self.exit_lists() } else { Ok(()) }
     }

@@ -2,6 +2,7 @@
 
 use x86_defs::vmx::{Field, Kind};
 
+use super::apic::Apic;
 use super::{Controls, Dirty, ExitInfo};
 use crate::Core;
 
@@ -87,6 +88,8 @@ impl Core {
         self.vmx.dirty = Dirty::ALL;
         self.vmx.controls = Controls::default();
         self.vmx.exit = ExitInfo::default();
+        self.vmx.apic = Apic::default();
+        self.vmx.monitor_trap_pending = false;
         for &field in Field::ALL {
             match field.kind() {
                 Kind::GuestState => {

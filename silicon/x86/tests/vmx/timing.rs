@@ -55,6 +55,7 @@ fn the_preemption_timer_does_not_end_the_wait_for_a_sipi() {
     guest.pin(pin::PREEMPTION_TIMER).write(Field::PreemptionTimerValue, 1);
     guest.write(Field::GuestActivity, activity::WAIT_FOR_SIPI.into());
     assert_eq!(guest.run_for(10_000), None);
+    assert_eq!(guest.core().count.instructions, 0);
     guest.write(Field::GuestActivity, activity::HLT.into());
     guest.expect(R::PreemptionTimer);
 }
@@ -94,6 +95,13 @@ fn a_tight_pause_loop_at_privilege_level_0_exits_after_the_window() {
     let passed = guest.core().host_tsc() - before;
     assert!((4096..4400).contains(&passed), "{passed} cycles");
     assert_eq!(guest.core().rip, CODE);
+}
+
+#[test]
+fn a_pause_loop_is_one_loop_whatever_the_slices() {
+    let mut guest = pause_loop(128, 4096);
+    let slices = (0..100).take_while(|_| guest.run_for(4 * 500).is_none()).count();
+    assert!((7..=10).contains(&slices), "{slices} slices of 500 cycles");
 }
 
 #[test]
