@@ -13,6 +13,7 @@ mod pv;
 pub mod statistics;
 pub mod time;
 mod trace;
+mod unmodelled;
 mod vcpu;
 mod vm;
 
@@ -30,5 +31,6 @@ pub use kvm_bindings::{kvm_regs, kvm_segment, kvm_sregs};
 pub use memory::MemoryFlags;
 pub use statistics::{Statistics, VcpuStatistics};
 pub use trace::{ExitRecord, Trace};
+pub use unmodelled::Unmodelled;
 pub use vcpu::{MpState, Vcpu};
 pub use vm::{PM_TIMER_PORT, VcpuExit, Vm};

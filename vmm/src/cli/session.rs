@@ -101,12 +101,20 @@ pub enum StateHash {
     Omitted,
 }
 
+/// Whether messages about what is not modelled are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notes {
+    Shown,
+    Hidden,
+}
+
 /// A machine with everything around it.
 pub struct Session<V> {
     pub machine: Machine<V>,
     pub input: Option<InputThread>,
     pub escape: EscapeKey,
     pub answers: Answers,
+    pub notes: Notes,
     pub stop: StopFlags,
     pub max_time: Option<Duration>,
     pub progress: Option<Progress>,
@@ -118,7 +126,11 @@ impl<V: MachineVm> Session<V> {
     pub fn run(&mut self) -> Outcome {
         let mut filter = EscapeFilter::default();
         loop {
-            match self.machine.step() {
+            let step = self.machine.step();
+            if self.notes == Notes::Shown {
+                self.show_notes();
+            }
+            match step {
                 Ok(Step::Ended(ending)) => return Outcome::Guest(ending),
                 Ok(Step::Served | Step::Interrupted) => {}
                 Err(error) => return Outcome::Failed(error),
@@ -161,6 +173,15 @@ impl<V: MachineVm> Session<V> {
                     }
                 }
             }
+        }
+    }
+
+    fn show_notes(&mut self) {
+        for note in self.machine.take_notes() {
+            if let Some(progress) = &mut self.progress {
+                progress.clear();
+            }
+            eprintln!("glassvisor: note: {note}");
         }
     }
 

@@ -6,7 +6,7 @@ pub mod run;
 mod setup;
 pub mod timer;
 
-pub(crate) use setup::{Pages, fill_msr_bitmap};
+pub(crate) use setup::{Pages, fill_msr_bitmap, is_passed_through};
 
 use silicon_x86::mem::DeviceAccess;
 use silicon_x86::processor::Processor;
