@@ -62,7 +62,7 @@ Examples:
       Every VM-exit in a file, and the counts for a program.
 
 Exit codes:
-  0    the guest powered off (or the built-in guest succeeded)
+  0    the guest powered off (or the built-in guest succeeded, or --until-screen was met)
   odd  the guest wrote CODE to port 0xf4: (CODE << 1) | 1
   2    wrong command line
   4    could not start: bad image, too little memory, unreadable disk, unknown CPU feature
@@ -92,6 +92,9 @@ pub struct BootArgs {
     /// Write what is on the text screen (80 by 25 characters at 0xb8000) to a file when the guest ends
     #[arg(long, value_name = "FILE")]
     screen: Option<PathBuf>,
+    /// End with success as soon as the text screen shows TEXT within one line (ASCII)
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    until_screen: Option<String>,
     /// Initial RAM disk, or the multiboot module
     #[arg(long, value_name = "FILE")]
     initrd: Option<PathBuf>,
@@ -267,7 +270,7 @@ impl Prepared {
         } else {
             outcome.to_string()
         };
-        let whole = args.stats.is_some() && matches!(outcome, Outcome::Guest(_));
+        let whole = args.stats.is_some() && matches!(outcome, Outcome::Guest(_) | Outcome::ScreenShows(_));
         let hash = if whole { StateHash::Taken } else { StateHash::Omitted };
         let report = session.report(&ending, status, hash);
         let status = finish(args, &outcome, &report, traced);
@@ -304,7 +307,21 @@ fn open_session(
     let notes = if args.quiet { Notes::Hidden } else { Notes::Shown };
     let input = Some(InputThread::start(io::stdin(), kicker)?);
     let started = Instant::now();
-    Ok((Session { machine, input, escape, answers, notes, stop, max_time, progress, started }, terminal))
+    Ok((
+        Session {
+            machine,
+            input,
+            escape,
+            answers,
+            until_screen: args.until_screen.clone(),
+            notes,
+            stop,
+            max_time,
+            progress,
+            started,
+        },
+        terminal,
+    ))
 }
 
 /// The built-in guest's own success is the program's.

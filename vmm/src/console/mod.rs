@@ -8,7 +8,7 @@ mod text_screen;
 pub use escape::{Command, EscapeFilter, Typed};
 pub use input::InputThread;
 pub use terminal::{RawTerminal, restore_terminal};
-pub use text_screen::{TEXT_SCREEN, TEXT_SCREEN_LEN, text_of};
+pub use text_screen::{TEXT_SCREEN, TEXT_SCREEN_COLUMNS, TEXT_SCREEN_LEN, text_of};
 
 /// What the escape key offers.
 pub const ESCAPE_HELP: &str = "\

@@ -6,9 +6,10 @@
 /// Where the screen's memory starts.
 pub const TEXT_SCREEN: u64 = 0xb_8000;
 /// Its size: a character and its attribute for each place.
-pub const TEXT_SCREEN_LEN: usize = COLUMNS * LINES * 2;
+pub const TEXT_SCREEN_LEN: usize = TEXT_SCREEN_COLUMNS * LINES * 2;
+/// Characters in a line.
+pub const TEXT_SCREEN_COLUMNS: usize = 80;
 
-const COLUMNS: usize = 80;
 const LINES: usize = 25;
 
 /// Code page 437 from 80h on.
@@ -26,7 +27,7 @@ fn character(code: u8) -> char {
 /// The screen as lines of text, without what is blank at their ends and at the screen's.
 pub fn text_of(memory: &[u8]) -> String {
     let mut text = String::new();
-    for line in memory.chunks(COLUMNS * 2) {
+    for line in memory.chunks(TEXT_SCREEN_COLUMNS * 2) {
         let shown: String = line.chunks(2).map(|place| character(place[0])).collect();
         text.push_str(shown.trim_end());
         text.push('\n');
@@ -54,7 +55,7 @@ mod tests {
         for (index, byte) in b"top".iter().enumerate() {
             memory[index * 2] = *byte;
         }
-        memory[COLUMNS * 4 + 2] = b'x';
+        memory[TEXT_SCREEN_COLUMNS * 4 + 2] = b'x';
         assert_eq!(text_of(&memory), "top\n\n x\n");
         assert_eq!(text_of(&[0; TEXT_SCREEN_LEN]), "");
     }

@@ -14,6 +14,7 @@ mod disk;
 mod explain;
 mod firmware;
 mod help;
+mod memtest;
 mod not_modelled;
 mod program;
 mod pty;
