@@ -21,12 +21,12 @@ enum Processors {
 
 /// One pass over as little memory as it takes: it moves itself out of the first 4 MiB, and must find room above.
 ///
-/// Keys are typed when its console comes up; digits stand for function keys. 2 switches to several processors; 1, 1, 1
-/// opens the menu, the choice of tests, and clears it; 3 adds one; 0 leaves a menu.
+/// Keys are typed when its console comes up; digits stand for function keys. 1, 1, 1 opens the menu, the choice of
+/// tests, and clears it; 3 adds one; 0 leaves a menu.
 fn one_pass(bits: &str, processors: Processors, tests: Tests) {
-    let (cpus, smp, online) = match processors {
-        Processors::One => ("1", "", "CPU: 1 Cores 1 Threads    SMP: Disabled"),
-        Processors::Two => ("2", "2", "CPU: 2 Cores 2 Threads    SMP: 2T"),
+    let (cpus, online) = match processors {
+        Processors::One => ("1", "CPU: 1 Cores 1 Threads    SMP: Disabled"),
+        Processors::Two => ("2", "CPU: 2 Cores 2 Threads    SMP: 2T (PAR)"),
     };
     let (chosen, name) = match tests {
         Tests::All => ("", "all"),
@@ -38,7 +38,7 @@ fn one_pass(bits: &str, processors: Processors, tests: Tests) {
         .arg("--append", "console=ttyS0,115200 nobench")
         .arg("--cpus", cpus)
         .arg("--screen", &screen)
-        .arg("--answer", &format!("[?25l={smp}{chosen}\\r"))
+        .arg("--answer", &format!("[?25l={chosen}\\r"))
         .arg("--until-screen", "Pass:  1 ")
         .run();
     let screen = std::fs::read_to_string(&screen).unwrap_or_else(|error| panic!("{screen}: {error}: {ended}"));
