@@ -7,8 +7,9 @@ use crate::acpi::{self, Keyboard, Platform, VirtioWindow};
 use crate::boot::{self, BootError, BootSource, Loaded};
 use crate::devices::virtio::{Block, DirtyRanges, MmioTransport};
 use crate::devices::{
-    Bus, BusError, COM1, Clock, Com1, DEBUG_EXIT_PORT, DebugExit, I8042, IrqLines, NoPci, PCI_CONFIG, PCI_CONFIG_PORTS,
-    PowerRequest, PowerSwitch, RTC_PORT, Rtc, SleepControl, SystemController, VIRTIO_FIRST_GSI, VIRTIO_MAX,
+    Answer, Bus, BusError, COM1, Clock, Com1, DEBUG_EXIT_PORT, DebugExit, I8042, IrqLines, NoPci, PCI_CONFIG,
+    PCI_CONFIG_PORTS, PowerRequest, PowerSwitch, RTC_PORT, Rtc, SleepControl, SystemController, VIRTIO_FIRST_GSI,
+    VIRTIO_MAX,
 };
 use crate::memory::{GuestRam, MemoryError, VIRTIO_MMIO_SIZE, VIRTIO_MMIO_START};
 use crate::vm::{MachineVm, VcpuExit, VmError};
@@ -129,6 +130,7 @@ pub struct Machine<V> {
     rtc: Arc<Mutex<Rtc>>,
     wakeup: Option<u64>,
     platform: Platform,
+    notes: Notes,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -216,7 +218,20 @@ impl<V: MachineVm> Machine<V> {
             windows.push(VirtioWindow { base: base as u32, size: VIRTIO_MMIO_SIZE as u32, gsi });
         }
         let platform = Platform { cpus, virtio: windows, keyboard: Keyboard::Absent };
-        Ok(Self { vm, ram, bus, lines, dirty, clock, switch, com1, rtc, wakeup: None, platform })
+        Ok(Self {
+            vm,
+            ram,
+            bus,
+            lines,
+            dirty,
+            clock,
+            switch,
+            com1,
+            rtc,
+            wakeup: None,
+            platform,
+            notes: Notes::default(),
+        })
     }
 
     /// Writes the firmware tables, loads a kernel, and sets the bootstrap processor to its entry.
@@ -244,15 +259,21 @@ impl<V: MachineVm> Machine<V> {
                 Step::Served
             }
             VcpuExit::IoOut(port, data) => {
-                self.bus.write_port(port, data);
+                if self.bus.write_port(port, data) == Answer::Nobody && port == SMI_COMMAND_PORT {
+                    self.notes.smi_command();
+                }
                 Step::Served
             }
             VcpuExit::MmioRead(address, data) => {
-                self.bus.read_memory(address, data);
+                if self.bus.read_memory(address, data) == Answer::Nobody {
+                    self.notes.memory(address);
+                }
                 Step::Served
             }
             VcpuExit::MmioWrite(address, data) => {
-                self.bus.write_memory(address, data);
+                if self.bus.write_memory(address, data) == Answer::Nobody {
+                    self.notes.memory(address);
+                }
                 Step::Served
             }
             VcpuExit::Interrupted => Step::Interrupted,
@@ -289,6 +310,14 @@ impl<V: MachineVm> Machine<V> {
         Ok(())
     }
 
+    /// Messages about what the guest touched for the first time since the last call and is not modelled.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        for what in self.vm.take_unmodelled() {
+            self.notes.processor(what);
+        }
+        self.notes.take()
+    }
+
     /// Bytes typed at the terminal.
     pub fn type_in(&mut self, bytes: &[u8]) -> Result<(), VmError> {
         lock(&self.com1).receive(bytes);
@@ -312,8 +341,10 @@ impl<V: MachineVm> Machine<V> {
     }
 }
 
+mod notes;
 mod pc;
 #[cfg(test)]
 mod tests;
 
+use notes::{Notes, SMI_COMMAND_PORT};
 pub use pc::{DEFAULT_MENU_WAIT_MS, FirmwareSource};

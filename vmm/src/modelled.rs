@@ -11,7 +11,7 @@ use crate::explain;
 use crate::memory::{GuestRam, GuestRom};
 use crate::report::{Counts, ExitCount, InterruptCount, MsrCount, VcpuCounts};
 use crate::trace::TraceRecord;
-use crate::vm::{Kicker, LineLevel, MachineVm, TraceSink, VcpuExit, VmError};
+use crate::vm::{Kicker, LineLevel, MachineVm, TraceSink, Unmodelled, VcpuExit, VmError};
 
 /// A VM of the hypervisor, with the memory that it was given.
 pub struct ModelledVm {
@@ -186,6 +186,10 @@ impl MachineVm for ModelledVm {
 
     fn state_hash(&self) -> u64 {
         self.vm.state_hash()
+    }
+
+    fn take_unmodelled(&mut self) -> Vec<Unmodelled> {
+        self.vm.take_unmodelled()
     }
 
     fn set_trace(&mut self, mut sink: TraceSink) {

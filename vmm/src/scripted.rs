@@ -9,7 +9,7 @@ use kvm_bindings::{kvm_regs, kvm_sregs};
 use crate::memory::{GuestRam, GuestRom};
 use crate::report::Counts;
 use crate::trace::TraceRecord;
-use crate::vm::{Kicker, LineLevel, MachineVm, TraceSink, VcpuExit, VmError};
+use crate::vm::{Kicker, LineLevel, MachineVm, TraceSink, Unmodelled, VcpuExit, VmError};
 
 /// One thing that the guest does.
 #[derive(Clone, Debug)]
@@ -38,6 +38,7 @@ pub struct Scripted {
     pub now_ns: u64,
     pub ram: Option<GuestRam>,
     pub rom: Option<GuestRom>,
+    pub unmodelled: Vec<Unmodelled>,
     pending_read: bool,
     kicker: Kicker,
     sink: Option<TraceSink>,
@@ -56,6 +57,7 @@ impl Scripted {
             now_ns: 0,
             ram: None,
             rom: None,
+            unmodelled: vec![],
             pending_read: false,
             kicker: Kicker::new(),
             sink: None,
@@ -187,6 +189,10 @@ impl MachineVm for Scripted {
 
     fn state_hash(&self) -> u64 {
         0
+    }
+
+    fn take_unmodelled(&mut self) -> Vec<Unmodelled> {
+        std::mem::take(&mut self.unmodelled)
     }
 
     fn set_trace(&mut self, sink: TraceSink) {

@@ -5,7 +5,7 @@
 
 use kvm_bindings::{kvm_regs, kvm_sregs};
 
-pub use hypervisor::{Kicker, VcpuExit};
+pub use hypervisor::{Kicker, Unmodelled, VcpuExit};
 
 use crate::memory::{GuestRam, GuestRom};
 use crate::report::Counts;
@@ -58,6 +58,8 @@ pub trait MachineVm {
     fn counts(&self) -> Counts;
     /// Hash of the whole guest-visible state: equal for equal runs in virtual time.
     fn state_hash(&self) -> u64;
+    /// Takes what the guest touched for the first time since the last call and the processor does not model.
+    fn take_unmodelled(&mut self) -> Vec<Unmodelled>;
     /// Calls `sink` at each VM-exit from now on.
     fn set_trace(&mut self, sink: TraceSink);
 }
@@ -113,6 +115,9 @@ impl<V: MachineVm + ?Sized> MachineVm for Box<V> {
     }
     fn state_hash(&self) -> u64 {
         (**self).state_hash()
+    }
+    fn take_unmodelled(&mut self) -> Vec<Unmodelled> {
+        (**self).take_unmodelled()
     }
     fn set_trace(&mut self, sink: TraceSink) {
         (**self).set_trace(sink);

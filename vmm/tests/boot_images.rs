@@ -106,6 +106,13 @@ fn a_kernel_that_is_cut_short_is_called_so() {
 }
 
 #[test]
+fn a_file_may_end_within_the_last_paragraph_of_16_bytes() {
+    let kernel = samples::bzimage();
+    load_into(8, &kernel[..kernel.len() - 15]).1.unwrap();
+    assert!(message(&kernel[..kernel.len() - 16]).contains("cut short"));
+}
+
+#[test]
 fn foreign_images_are_named() {
     let mut aarch64 = vec![0; 128];
     aarch64[0x38..0x3c].copy_from_slice(b"ARM\x64");

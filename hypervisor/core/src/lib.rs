@@ -14,6 +14,7 @@ mod pv;
 pub mod statistics;
 pub mod time;
 mod trace;
+mod unmodelled;
 mod vcpu;
 mod vm;
 
@@ -33,5 +34,6 @@ pub use notice::Notice;
 pub use silicon_x86::exec::sse::xsave::InvalidImage;
 pub use statistics::{Statistics, VcpuStatistics};
 pub use trace::{ExitRecord, Trace};
+pub use unmodelled::Unmodelled;
 pub use vcpu::{InvalidXcr0, MpState, Vcpu};
 pub use vm::{PM_TIMER_PORT, VcpuExit, Vm};

@@ -12,12 +12,13 @@ use super::answers::{Answer, Answers};
 use super::backend::{Backend, DEFAULT_CPU, TimeMode, VmConfig};
 use super::fail;
 use super::progress::{GuestOutput, Progress, Screen};
-use super::session::{EscapeKey, Outcome, Session, StateHash, StopFlags};
+use super::session::{EscapeKey, Notes, Outcome, Session, StateHash, StopFlags};
 use super::values::Size;
 use crate::boot::{BootError, BootSource, Initrd};
-use crate::console::{InputThread, RawTerminal};
+use crate::console::{InputThread, RawTerminal, TEXT_SCREEN, TEXT_SCREEN_LEN, text_of};
 use crate::devices::virtio::Block;
 use crate::machine::{DEFAULT_MENU_WAIT_MS, Ending, FirmwareSource, Machine};
+use crate::memory::GuestRam;
 use crate::report::Report;
 use crate::trace::TraceWriter;
 use crate::vm::MachineVm;
@@ -61,7 +62,7 @@ Examples:
       Every VM-exit in a file, and the counts for a program.
 
 Exit codes:
-  0    the guest powered off (or the built-in guest succeeded)
+  0    the guest powered off (or the built-in guest succeeded, or --until-screen was met)
   odd  the guest wrote CODE to port 0xf4: (CODE << 1) | 1
   2    wrong command line
   4    could not start: bad image, too little memory, unreadable disk, unknown CPU feature
@@ -88,6 +89,12 @@ pub struct BootArgs {
     /// Type KEYS when the guest has printed PROMPT (\e escape key, \r Enter); several are given one after the other
     #[arg(long, value_name = "PROMPT=KEYS")]
     answer: Vec<Answer>,
+    /// Write what is on the text screen (80 by 25 characters at 0xb8000) to a file when the guest ends
+    #[arg(long, value_name = "FILE")]
+    screen: Option<PathBuf>,
+    /// End with success as soon as the text screen shows TEXT within one line (ASCII)
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    until_screen: Option<String>,
     /// Initial RAM disk, or the multiboot module
     #[arg(long, value_name = "FILE")]
     initrd: Option<PathBuf>,
@@ -230,6 +237,13 @@ fn prepare(args: &BootArgs, backend: &impl Backend) -> Result<Prepared, Error> {
     Ok(Prepared { machine, trace, screen, answers })
 }
 
+fn write_screen(ram: &GuestRam, path: &Path) -> Result<(), Error> {
+    let mut memory = [0; TEXT_SCREEN_LEN];
+    ram.read(TEXT_SCREEN, &mut memory)?;
+    std::fs::write(path, text_of(&memory))
+        .map_err(|error| format!("{}: cannot write the screen: {error}", path.display()).into())
+}
+
 fn open_debug_console(path: &Path) -> Result<Box<dyn io::Write + Send>, String> {
     match File::create(path) {
         Ok(file) => Ok(Box::new(file)),
@@ -256,10 +270,14 @@ impl Prepared {
         } else {
             outcome.to_string()
         };
-        let whole = args.stats.is_some() && matches!(outcome, Outcome::Guest(_));
+        let whole = args.stats.is_some() && matches!(outcome, Outcome::Guest(_) | Outcome::ScreenShows(_));
         let hash = if whole { StateHash::Taken } else { StateHash::Omitted };
         let report = session.report(&ending, status, hash);
-        finish(args, &outcome, &report, traced)
+        let status = finish(args, &outcome, &report, traced);
+        match &args.screen {
+            Some(path) => write_screen(session.machine.ram(), path).map_or_else(|error| fail(&error), |()| status),
+            None => status,
+        }
     }
 }
 
@@ -286,9 +304,24 @@ fn open_session(
         eprintln!("glassvisor: the guest has this terminal; Ctrl-] then q quits, Ctrl-] then ? tells more");
     }
     let escape = if terminal.is_some() { EscapeKey::Active } else { EscapeKey::Absent };
+    let notes = if args.quiet { Notes::Hidden } else { Notes::Shown };
     let input = Some(InputThread::start(io::stdin(), kicker)?);
     let started = Instant::now();
-    Ok((Session { machine, input, escape, answers, stop, max_time, progress, started }, terminal))
+    Ok((
+        Session {
+            machine,
+            input,
+            escape,
+            answers,
+            until_screen: args.until_screen.clone(),
+            notes,
+            stop,
+            max_time,
+            progress,
+            started,
+        },
+        terminal,
+    ))
 }
 
 /// The built-in guest's own success is the program's.

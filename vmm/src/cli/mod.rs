@@ -56,9 +56,10 @@ Examples:
   glassvisor explain exit:48            the same by number
   glassvisor explain 0x6e0              a number: everything that it can be
   glassvisor explain IA32_TSC_DEADLINE  an MSR by name
-  glassvisor explain leaf:0x15          a CPUID leaf by number")]
+  glassvisor explain leaf:0x15          a CPUID leaf by number
+  glassvisor explain not-modelled       what the machine does not have, and what a guest finds instead")]
     Explain {
-        /// A name, a number, or a number after `exit:`, `msr:` or `leaf:`
+        /// A name, a number, or a number after `exit:`, `msr:` or `leaf:`; or `not-modelled`
         what: String,
     },
     /// List the modelled processors and their features

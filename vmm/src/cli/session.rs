@@ -8,8 +8,11 @@ use std::time::{Duration, Instant};
 use super::answers::Answers;
 use super::progress::Progress;
 use super::{EXIT_CANNOT_START, EXIT_SIGNAL, EXIT_TIME_LIMIT, EXIT_USER_QUIT};
-use crate::console::{Command, ESCAPE_HELP, EscapeFilter, InputThread, Typed};
+use crate::console::{
+    Command, ESCAPE_HELP, EscapeFilter, InputThread, TEXT_SCREEN, TEXT_SCREEN_COLUMNS, TEXT_SCREEN_LEN, Typed,
+};
 use crate::machine::{Ending, Machine, Step};
+use crate::memory::GuestRam;
 use crate::report::{Report, Unclaimed};
 use crate::vm::{Kicker, MachineVm, VmError};
 
@@ -18,6 +21,8 @@ use crate::vm::{Kicker, MachineVm, VmError};
 pub enum Outcome {
     Guest(Ending),
     UserQuit,
+    /// The text screen shows what was waited for.
+    ScreenShows(String),
     Signal,
     TimeLimit(Duration),
     Failed(VmError),
@@ -28,6 +33,7 @@ impl Outcome {
         match self {
             Outcome::Guest(ending) => ending.exit_code(),
             Outcome::UserQuit => EXIT_USER_QUIT,
+            Outcome::ScreenShows(_) => 0,
             Outcome::Signal => EXIT_SIGNAL,
             Outcome::TimeLimit(_) => EXIT_TIME_LIMIT,
             Outcome::Failed(_) => EXIT_CANNOT_START,
@@ -40,6 +46,7 @@ impl std::fmt::Display for Outcome {
         match self {
             Outcome::Guest(ending) => ending.fmt(f),
             Outcome::UserQuit => write!(f, "ended by the escape key"),
+            Outcome::ScreenShows(text) => write!(f, "ended as the text screen shows '{text}'"),
             Outcome::Signal => write!(f, "ended by a signal (Ctrl-C)"),
             Outcome::TimeLimit(limit) => {
                 write!(f, "ended after {} s of wall time, as --max-time says", limit.as_secs())
@@ -101,12 +108,32 @@ pub enum StateHash {
     Omitted,
 }
 
+/// Whether messages about what is not modelled are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notes {
+    Shown,
+    Hidden,
+}
+
+/// Whether a text is on the text screen, within one line.
+fn screen_shows(ram: &GuestRam, text: &str) -> bool {
+    let mut memory = [0; TEXT_SCREEN_LEN];
+    if ram.read(TEXT_SCREEN, &mut memory).is_err() {
+        return false;
+    }
+    let characters: Vec<u8> = memory.iter().copied().step_by(2).collect();
+    characters.chunks(TEXT_SCREEN_COLUMNS).any(|line| memchr::memmem::find(line, text.as_bytes()).is_some())
+}
+
 /// A machine with everything around it.
 pub struct Session<V> {
     pub machine: Machine<V>,
     pub input: Option<InputThread>,
     pub escape: EscapeKey,
     pub answers: Answers,
+    /// Ends the run when the text screen has a line with this text.
+    pub until_screen: Option<String>,
+    pub notes: Notes,
     pub stop: StopFlags,
     pub max_time: Option<Duration>,
     pub progress: Option<Progress>,
@@ -118,10 +145,19 @@ impl<V: MachineVm> Session<V> {
     pub fn run(&mut self) -> Outcome {
         let mut filter = EscapeFilter::default();
         loop {
-            match self.machine.step() {
+            let step = self.machine.step();
+            if self.notes == Notes::Shown {
+                self.show_notes();
+            }
+            match step {
                 Ok(Step::Ended(ending)) => return Outcome::Guest(ending),
                 Ok(Step::Served | Step::Interrupted) => {}
                 Err(error) => return Outcome::Failed(error),
+            }
+            if let Some(text) = &self.until_screen
+                && screen_shows(self.machine.ram(), text)
+            {
+                return Outcome::ScreenShows(text.clone());
             }
             if self.stop.signal.load(Ordering::Acquire) {
                 return Outcome::Signal;
@@ -161,6 +197,15 @@ impl<V: MachineVm> Session<V> {
                     }
                 }
             }
+        }
+    }
+
+    fn show_notes(&mut self) {
+        for note in self.machine.take_notes() {
+            if let Some(progress) = &mut self.progress {
+                progress.clear();
+            }
+            eprintln!("glassvisor: note: {note}");
         }
     }
 

@@ -3,10 +3,12 @@
 mod escape;
 mod input;
 mod terminal;
+mod text_screen;
 
 pub use escape::{Command, EscapeFilter, Typed};
 pub use input::InputThread;
 pub use terminal::{RawTerminal, restore_terminal};
+pub use text_screen::{TEXT_SCREEN, TEXT_SCREEN_COLUMNS, TEXT_SCREEN_LEN, text_of};
 
 /// What the escape key offers.
 pub const ESCAPE_HELP: &str = "\

@@ -18,6 +18,13 @@ pub struct BusError {
 /// Accesses that no device answered, by address.
 pub type PortCounts = BTreeMap<u64, u64>;
 
+/// Whether a device took an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Device,
+    Nobody,
+}
+
 /// At most so many addresses are told apart, as a guest could walk through all of physical memory.
 const MAX_COUNTED: usize = 256;
 
@@ -67,27 +74,34 @@ impl Bus {
     }
 
     /// A guest writes a port.
-    pub fn write_port(&mut self, port: u16, data: &[u8]) {
+    pub fn write_port(&mut self, port: u16, data: &[u8]) -> Answer {
+        let mut answer = Answer::Device;
         for element in elements(data.len()) {
             if self.devices.pio_write(PioAddress(port), &data[element]).is_err() {
                 count(&mut self.unclaimed_ports, port.into());
+                answer = Answer::Nobody;
             }
         }
+        answer
     }
 
     /// A guest reads memory that is not RAM.
-    pub fn read_memory(&mut self, address: u64, data: &mut [u8]) {
+    pub fn read_memory(&mut self, address: u64, data: &mut [u8]) -> Answer {
         data.fill(0xff);
         if data.is_empty() || self.devices.mmio_read(MmioAddress(address), data).is_err() {
             count(&mut self.unclaimed_memory, address);
+            return Answer::Nobody;
         }
+        Answer::Device
     }
 
     /// A guest writes memory that is not RAM.
-    pub fn write_memory(&mut self, address: u64, data: &[u8]) {
+    pub fn write_memory(&mut self, address: u64, data: &[u8]) -> Answer {
         if data.is_empty() || self.devices.mmio_write(MmioAddress(address), data).is_err() {
             count(&mut self.unclaimed_memory, address);
+            return Answer::Nobody;
         }
+        Answer::Device
     }
 
     /// Port accesses that nobody answered.

@@ -10,7 +10,7 @@ mod rtc;
 mod serial;
 pub mod virtio;
 
-pub use bus::{Bus, BusError, PortCounts};
+pub use bus::{Answer, Bus, BusError, PortCounts};
 pub use debug_exit::{DebugExit, PostPort};
 pub use lines::{IrqLines, LineEvent};
 pub use no_pci::{NoPci, PCI_CONFIG, PCI_CONFIG_PORTS};

@@ -4,8 +4,11 @@ mod cpuid_leaves;
 mod exit_reasons;
 mod msr_families;
 mod msrs;
+mod not_modelled;
 
 use std::fmt::Write;
+
+pub use not_modelled::page as not_modelled_page;
 
 /// One explained thing.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +28,9 @@ pub enum Kind {
     Msr,
     CpuidLeaf,
 }
+
+/// Asks for the page of what is not modelled.
+const NOT_MODELLED: &str = "not-modelled";
 
 const KINDS: [Kind; 3] = [Kind::ExitReason, Kind::Msr, Kind::CpuidLeaf];
 
@@ -150,6 +156,9 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 pub fn explain(what: &str) -> Result<String, Unknown> {
     let what = what.trim();
     let lower = what.to_ascii_lowercase();
+    if lower == NOT_MODELLED {
+        return Ok(not_modelled_page());
+    }
     let asked_kind = KINDS.into_iter().find(|kind| lower.starts_with(kind.prefix()));
     let rest = asked_kind.map_or(what, |kind| &what[kind.prefix().len()..]).trim();
     let kinds: Vec<Kind> = asked_kind.map_or(KINDS.to_vec(), |kind| vec![kind]);

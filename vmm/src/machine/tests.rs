@@ -140,3 +140,31 @@ fn booting_sets_the_first_processor_and_leaves_the_tables_to_be_found() {
     machine.ram().read(0xe_0000, &mut signature).unwrap();
     assert_eq!(&signature, b"RSD PTR ");
 }
+
+#[test]
+fn a_machine_with_firmware_has_the_image_and_the_chipset_and_starts_at_reset() {
+    let mut image = vec![0x90; 64 << 10];
+    image[0xfff0] = 0xea;
+    let acts = [
+        Act::Out(0x510, vec![0, 0]),
+        Act::In(0x511, 1),
+        Act::Out(0xcf8, 0x8000_0000_u32.to_le_bytes().to_vec()),
+        Act::In(0xcfc, 4),
+        Act::Out(0x70, vec![0x34]),
+        Act::In(0x71, 1),
+        Act::Out(0xb2, vec![1]),
+    ];
+    let source = FirmwareSource { path: "f", image: &image, menu_wait_ms: 0, debug_console: None };
+    let vm = Scripted::new(acts);
+    let mut machine = Machine::with_firmware(vm, 18 << 20, 2, vec![], Box::new(std::io::sink()), source).unwrap();
+    assert_eq!(machine.vm().rom.as_ref().map(|rom| (rom.start(), rom.size())), Some((0xffff_0000, 64 << 10)));
+    assert_eq!(machine.vm().vcpus[0].0, Default::default(), "registers stay as they are at reset");
+    let mut vector = [0];
+    machine.ram().read(0xf_fff0, &mut vector).unwrap();
+    assert_eq!(vector, [0xea]);
+    assert!(matches!(run(&mut machine), Ending::Deadlock { .. }));
+    // The signature's first byte, the host bridge, and 2 MiB above 16 MiB in units of 64 KiB.
+    assert_eq!(machine.vm().answers, [b"Q".to_vec(), 0x1237_8086_u32.to_le_bytes().to_vec(), vec![32]]);
+    let notes = machine.take_notes();
+    assert!(matches!(&notes[..], [note] if note.contains("0xb2")), "{notes:?}");
+}

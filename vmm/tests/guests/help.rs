@@ -28,6 +28,12 @@ fn every_option_of_boot_is_described() {
     let options = options(&ended.stdout);
     for wanted in [
         "--kernel",
+        "--firmware",
+        "--boot-menu-wait",
+        "--debug-console",
+        "--answer",
+        "--screen",
+        "--until-screen",
         "--initrd",
         "--append",
         "--memory",

@@ -17,6 +17,8 @@ mod disk;
 mod explain;
 mod firmware;
 mod help;
+mod memtest;
+mod not_modelled;
 mod pae;
 mod program;
 mod pty;

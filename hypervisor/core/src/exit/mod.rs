@@ -18,6 +18,7 @@ use x86_defs::vmx::ExitReason;
 use crate::memory::{Ept, GuestMemory, Pool};
 use crate::pv::hypercall::Effect;
 use crate::time::VmClock;
+use crate::unmodelled::Touched;
 use crate::vcpu::inject::dr6;
 use crate::vcpu::{MpState, Vcpu};
 
@@ -32,6 +33,7 @@ pub struct Shared {
     pub vcpus: usize,
     /// ACPI power-management timer: 24 bits at 3.579545 MHz.
     pub pm_timer_port: u16,
+    pub touched: Touched,
 }
 
 /// What the VMM has to do.

@@ -8,11 +8,17 @@ use x86_defs::msr;
 use x86_defs::vmx::Field;
 
 use super::{Next, Shared};
+use crate::Unmodelled;
 use crate::pv::{OnProcessor, number};
-use crate::vcpu::Vcpu;
+use crate::vcpu::{Vcpu, is_passed_through};
 
 /// The guest's access is a general protection fault.
-struct GeneralProtection;
+enum Refused {
+    /// The register has no such value, or cannot be read or written.
+    Value,
+    /// There is no such register.
+    NotModelled,
+}
 
 impl Vcpu {
     pub(super) fn rdmsr_exit(&mut self, shared: &mut Shared) -> Next {
@@ -25,7 +31,10 @@ impl Vcpu {
                 gpr[2] = value >> 32;
                 self.skip()
             }
-            Err(GeneralProtection) => {
+            Err(why) => {
+                if matches!(why, Refused::NotModelled) {
+                    shared.touched.add(Unmodelled::MsrRead(msr));
+                }
                 self.queue_gp();
                 Next::Resume
             }
@@ -39,18 +48,27 @@ impl Vcpu {
         *self.statistics.msr_writes.entry(msr).or_default() += 1;
         match self.write_msr(shared, msr, value) {
             Ok(()) => self.skip(),
-            Err(GeneralProtection) => {
+            Err(why) => {
+                if matches!(why, Refused::NotModelled) {
+                    shared.touched.add(Unmodelled::MsrWrite(msr));
+                }
                 self.queue_gp();
                 Next::Resume
             }
         }
     }
 
-    fn read_msr(&mut self, shared: &mut Shared, number: u32) -> Result<u64, GeneralProtection> {
+    /// Whether a guest can read or write this MSR in some mode.
+    pub(crate) fn has_msr(&self, shared: &Shared, number: u32) -> bool {
+        let command = matches!(number, msr::IA32_PRED_CMD | msr::IA32_FLUSH_CMD | msr::IA32_BIOS_UPDT_TRIG);
+        command || is_passed_through(number) || !matches!(self.read_msr(shared, number), Err(Refused::NotModelled))
+    }
+
+    fn read_msr(&self, shared: &Shared, number: u32) -> Result<u64, Refused> {
         let now = self.now(&shared.clock);
         match shared.irqchip.msr_read(self.index, number, now) {
             Ok(value) => return Ok(value),
-            Err(MsrError::GeneralProtection(_)) => return Err(GeneralProtection),
+            Err(MsrError::GeneralProtection(_)) => return Err(Refused::Value),
             Err(MsrError::Foreign { .. }) => {}
         }
         let core = &self.processor.core;
@@ -72,15 +90,15 @@ impl Vcpu {
             number::STEAL_TIME => self.pv.steal_time,
             number::PV_EOI_EN => self.pv.pv_eoi,
             number::POLL_CONTROL => self.pv.poll_control,
-            _ => return self.msrs.read(number).ok_or(GeneralProtection),
+            _ => return self.msrs.read(number).ok_or(Refused::NotModelled),
         })
     }
 
-    fn write_msr(&mut self, shared: &mut Shared, number: u32, value: u64) -> Result<(), GeneralProtection> {
+    fn write_msr(&mut self, shared: &mut Shared, number: u32, value: u64) -> Result<(), Refused> {
         let now = self.now(&shared.clock);
         match shared.irqchip.msr_write(self.index, number, value, now) {
             Ok(()) => return Ok(()),
-            Err(MsrError::GeneralProtection(_)) => return Err(GeneralProtection),
+            Err(MsrError::GeneralProtection(_)) => return Err(Refused::Value),
             Err(MsrError::Foreign { .. }) => {}
         }
         let model = &self.processor.core.model;
@@ -127,10 +145,11 @@ impl Vcpu {
             }
             number::PV_EOI_EN if value & 2 == 0 => self.pv.pv_eoi = value,
             number::POLL_CONTROL if value & !1 == 0 => self.pv.poll_control = value,
-            _ => {
-                let model = &self.processor.core.model;
-                return if self.msrs.write(model, number, value) { Ok(()) } else { Err(GeneralProtection) };
-            }
+            _ if self.msrs.write(&self.processor.core.model, number, value) => {}
+            // Commands cannot be read.
+            msr::IA32_PRED_CMD | msr::IA32_FLUSH_CMD => return Err(Refused::Value),
+            // A register that can be read exists: the value was wrong, or it is read-only.
+            _ => return Err(self.read_msr(shared, number).map_or_else(|why| why, |_| Refused::Value)),
         }
         Ok(())
     }
@@ -141,13 +160,13 @@ impl Vcpu {
         self.processor.core.vmwrite(Field::TscOffset, offset);
     }
 
-    fn write_efer(&mut self, value: u64) -> Result<(), GeneralProtection> {
+    fn write_efer(&mut self, value: u64) -> Result<(), Refused> {
         let old = self.processor.core.efer;
         let allowed = efer::SCE | efer::LME | efer::LMA | efer::NXE;
         // LME cannot change while paging is on; LMA follows paging.
         let changes_lme = (old ^ value) & efer::LME != 0 && self.cr0() & cr0::PG != 0;
         if value & !allowed != 0 || changes_lme {
-            return Err(GeneralProtection);
+            return Err(Refused::Value);
         }
         self.set_efer(value & !efer::LMA | old & efer::LMA);
         Ok(())

@@ -8,7 +8,7 @@ mod setup;
 pub mod timer;
 
 pub use extended_state::InvalidXcr0;
-pub(crate) use setup::{Pages, fill_msr_bitmap};
+pub(crate) use setup::{Pages, fill_msr_bitmap, is_passed_through};
 
 use silicon_x86::mem::DeviceAccess;
 use silicon_x86::processor::Processor;

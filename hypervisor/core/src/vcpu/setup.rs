@@ -42,6 +42,11 @@ const PASS_THROUGH: &[u32] = &[
 /// MSRs that the guest reads without an exit.
 const PASS_THROUGH_READ: &[u32] = &[msr::IA32_TSC];
 
+/// Whether the guest reads this MSR without an exit.
+pub fn is_passed_through(number: u32) -> bool {
+    PASS_THROUGH.contains(&number) || PASS_THROUGH_READ.contains(&number)
+}
+
 /// Host-physical addresses of the pages that a VMCS points to.
 #[derive(Clone, Copy, Debug)]
 pub struct Pages {

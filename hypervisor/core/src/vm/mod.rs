@@ -21,6 +21,7 @@ use crate::notice::{Notice, Notices};
 use crate::statistics::Statistics;
 use crate::time::VmClock;
 use crate::trace::Trace;
+use crate::unmodelled::{Touched, Unmodelled};
 use crate::vcpu::Vcpu;
 
 /// Default port of the ACPI power-management timer.
@@ -100,6 +101,7 @@ impl Vm {
             clock: VmClock { base: 0, khz, wall_clock_ns },
             vcpus: 0,
             pm_timer_port: PM_TIMER_PORT,
+            touched: Touched::default(),
         };
         Ok(Self {
             config,
@@ -249,6 +251,17 @@ impl Vm {
     /// Changes how long vCPUs run at a time.
     pub fn set_slices(&mut self, slices: Slices) {
         self.slices = slices;
+    }
+
+    /// Whether the modelled processor has this MSR: a guest can read or write it in some mode.
+    #[must_use]
+    pub fn has_msr(&self, vcpu: usize, number: u32) -> bool {
+        self.vcpus.get(vcpu).is_some_and(|vcpu| vcpu.has_msr(&self.shared, number))
+    }
+
+    /// Takes what the guest touched for the first time since the last call and the machine does not model.
+    pub fn take_unmodelled(&mut self) -> Vec<Unmodelled> {
+        self.shared.touched.take()
     }
 
     /// Takes exits as they happen.
