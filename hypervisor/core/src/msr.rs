@@ -43,7 +43,6 @@ impl MsrStore {
         store.values.insert(msr::IA32_SPEC_CTRL, 0);
         // Locked, VMX outside of SMX off: nested virtualisation is not offered yet.
         store.constants.insert(msr::IA32_FEATURE_CONTROL, 1);
-        store.values.insert(msr::IA32_DEBUGCTL, 0);
         // MSR_MISC_FEATURES_ENABLES: CPUID faulting off.
         store.values.insert(0x140, 0);
         if model.has(Feature::ArchCapabilities) {

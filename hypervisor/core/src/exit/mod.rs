@@ -6,8 +6,10 @@ mod device_memory;
 mod exception;
 mod io;
 mod msr;
+mod task_switch;
 
 use irqchip::Irqchip;
+use silicon_x86::event::debugctl;
 use silicon_x86::mem::DeviceAccess;
 use x86_defs::rflags;
 use x86_defs::vmx::ExitReason;
@@ -130,11 +132,7 @@ impl Vcpu {
                 self.queue_ud();
                 Next::Resume
             }
-            ExitReason::TaskSwitch => self.fail(
-                "the guest made a hardware task switch, which is not supported yet: it needs a 32-bit guest that uses \
-                 task gates or TSS jumps"
-                    .into(),
-            ),
+            ExitReason::TaskSwitch => self.task_switch_exit(shared),
             other => self.fail(format!("VM-exit that this hypervisor does not ask for: {}", other.name())),
         }
     }
@@ -168,7 +166,8 @@ impl Vcpu {
         core.count.instructions += 1;
         let flags = core.rflags_rest;
         core.rflags_rest &= !rflags::RF;
-        if flags & rflags::TF != 0 {
+        // With BTF set only branches trap, and no instruction that exits is one.
+        if flags & rflags::TF != 0 && core.msrs.debugctl & debugctl::BTF == 0 {
             self.queue_db(dr6::BS);
         }
         Next::Resume

@@ -1,6 +1,7 @@
 //! RDMSR and WRMSR that exit.
 
 use irqchip::MsrError;
+use silicon_x86::event::debugctl;
 use x86_defs::control::{cr0, efer};
 use x86_defs::msr;
 use x86_defs::vmx::Field;
@@ -62,6 +63,7 @@ impl Vcpu {
             msr::IA32_FMASK => core.msrs.fmask,
             msr::IA32_TSC_AUX => core.msrs.tsc_aux,
             msr::IA32_PAT => core.msrs.pat,
+            msr::IA32_DEBUGCTL => core.msrs.debugctl,
             number::WALL_CLOCK | number::WALL_CLOCK_NEW => self.pv.wall_clock,
             number::SYSTEM_TIME | number::SYSTEM_TIME_NEW => self.pv.system_time,
             number::STEAL_TIME => self.pv.steal_time,
@@ -98,6 +100,10 @@ impl Vcpu {
             msr::IA32_FMASK if value >> 32 == 0 => self.processor.core.msrs.fmask = value,
             msr::IA32_TSC_AUX if value >> 32 == 0 => self.processor.core.msrs.tsc_aux = value,
             msr::IA32_PAT if valid_pat(value) => self.processor.core.vmwrite(Field::GuestPat, value),
+            // Branch-step is the processor's. There are no last-branch records: the switch is accepted and stays off.
+            msr::IA32_DEBUGCTL if value & !(debugctl::BTF | debugctl::LBR) == 0 => {
+                self.processor.core.vmwrite(Field::GuestDebugctl, value & debugctl::BTF);
+            }
             number::WALL_CLOCK | number::WALL_CLOCK_NEW => {
                 self.pv.wall_clock = value;
                 Self::write_wall_clock(&shared.memory, value, &shared.clock);

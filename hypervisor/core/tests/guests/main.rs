@@ -5,10 +5,13 @@
 
 #[macro_use]
 mod case;
+mod debug;
 mod exits;
 mod interrupts;
+mod legacy;
 mod machine;
 mod self_modifying;
 mod smp;
+mod tasks;
 mod time;
 mod translation;

@@ -201,6 +201,19 @@ impl Core {
         }
     }
 
+    /// [`Core::fault`] arose while `event` was delivered by a task switch: what is to be delivered now is left there.
+    /// [`Leave::Exit`]: shutdown, a triple fault is recorded.
+    pub(crate) fn second_fault(&mut self, event: &Injection) -> Leave {
+        set_external(self, event);
+        match combine(event, &exception(&self.fault)) {
+            Outcome::Serial => Leave::Fault,
+            Outcome::DoubleFault => self.raise_code(vector::DF, 0),
+            Outcome::TripleFault => {
+                self.vmexit_with(ExitInfo { reason: Some(ExitReason::TripleFault), ..ExitInfo::default() })
+            }
+        }
+    }
+
     fn delivered(&mut self) {
         self.events.sti_shadow = false;
         self.events.mov_ss_shadow = false;
@@ -210,8 +223,7 @@ impl Core {
 /// Sets EXT in the error code of an exception that the delivery of `event` raised.
 fn set_external(core: &mut Core, event: &Injection) {
     let from_program = matches!(event.kind, EventKind::SoftwareInterrupt | EventKind::SoftwareException);
-    let names_selector = matches!(core.fault.vector, vector::TS | vector::NP | vector::SS | vector::GP);
-    if names_selector && !from_program {
+    if core.fault.names_selector() && !from_program {
         core.fault.error_code = core.fault.error_code.map(|code| code | EXT);
     }
 }

@@ -346,7 +346,7 @@ fn a_single_step_trap_is_taken_after_the_instruction_and_clears_tf() {
     let mut core = kernel64();
     core.set_rflags(rflags::TF);
     let before = core.rflags();
-    core.end_of_step(before);
+    core.end_of_step(before, Step::Straight);
     assert!(core.pending_debug());
     core.deliver_debug_trap().unwrap();
     assert_eq!(core.dr[6] & debug::dr6::BS, debug::dr6::BS);

@@ -10,6 +10,7 @@
 //! | `walk`, `ept` | guest tables, EPT |
 //! | `slow` | loads and stores that cross pages, touch devices or code |
 //! | `segmented` | segment base and limit |
+//! | `watch` | data breakpoints |
 //! | `invalidate` | INVLPG, INVPCID, CR3 writes, INVVPID, INVEPT |
 
 pub mod context;
@@ -27,11 +28,13 @@ mod slow;
 mod structure_cache;
 mod translate;
 mod walk;
+mod watch;
 
 pub use count::TlbCounters;
 pub use invalidate::{Invept, Invpcid, Invvpid, Keep};
 pub use mmio::{DeviceAccess, MmioReplay};
 pub use translate::{FetchPage, Place};
+pub use watch::Watch;
 
 use context::{ContextId, ContextKey, Contexts, Space};
 use fast::{FAST_ENTRIES, FETCH_ENTRIES, FastEntry, FetchEntry};
@@ -93,6 +96,8 @@ pub struct Mmu {
     pub need_write: u32,
     /// Device accesses during instruction emulation.
     pub mmio: MmioReplay,
+    /// Data breakpoints.
+    pub watch: Watch,
     /// Exact counts.
     pub count: TlbCounters,
     /// Host-physical page that the running block was fetched from.
@@ -135,6 +140,7 @@ impl Mmu {
             need_read: 0,
             need_write: 0,
             mmio: MmioReplay::default(),
+            watch: Watch::default(),
             count: TlbCounters::default(),
             fetch_page: u64::MAX,
             fetch_linear: u64::MAX,

@@ -15,6 +15,9 @@ impl Core {
     #[inline(never)]
     pub fn load_slow<T: Word>(&mut self, linear: u64, access: Access) -> Result<T, Leave> {
         let linear = self.wrap(linear);
+        if self.mmu.watch.active() {
+            self.watch(linear, T::BYTES, access.kind)?;
+        }
         if (linear & 0xfff) + T::BYTES <= 4096 {
             return match self.translate(linear, access)? {
                 Place::Memory { frame, .. } => Ok(frame.load(linear)),
@@ -55,6 +58,9 @@ impl Core {
     #[inline(never)]
     pub fn store_slow<T: Word>(&mut self, linear: u64, access: Access, value: T) -> Result<(), Leave> {
         let linear = self.wrap(linear);
+        if self.mmu.watch.active() {
+            self.watch(linear, T::BYTES, access.kind)?;
+        }
         if (linear & 0xfff) + T::BYTES <= 4096 {
             match self.translate(linear, access)? {
                 Place::Memory { frame, .. } => frame.store(linear, value),

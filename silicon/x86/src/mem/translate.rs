@@ -105,6 +105,9 @@ impl Core {
     }
 
     fn refill(&mut self, linear: u64, entry: Entry, frame: Frame, state: &PageState) {
+        if self.mmu.watch.active() && self.mmu.watch.covers_page(linear) {
+            return;
+        }
         let mut permissions = entry.data_permissions(self.cr0 & cr0::WP != 0);
         if state.has_code() {
             permissions &= 0b01_01_01;

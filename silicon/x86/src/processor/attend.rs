@@ -52,6 +52,8 @@ impl Processor {
             core.exit_at_boundary(ExitReason::MonitorTrapFlag);
             return Err(Outcome::Exit);
         }
+        core.sync_watch();
+        core.collect_hits();
         if core.pending_debug() && core.deliver_debug_trap().is_err() {
             return Err(Outcome::Exit);
         }
@@ -76,6 +78,9 @@ impl Processor {
         }
         core.events.attention =
             shadow || core.self_modify || core.debug_active() || controls.primary & primary::MONITOR_TRAP_FLAG != 0;
+        if !core.events.attention {
+            core.end_resume();
+        }
         Ok(())
     }
 }

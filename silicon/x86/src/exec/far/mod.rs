@@ -12,4 +12,4 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-pub use task::{TaskSwitch, task_switch};
+pub use task::{Switched, TaskSwitch, TaskSwitchRequest, task_switch};

@@ -92,11 +92,20 @@ pub fn to_cr3(core: &mut Core, op: &Op) -> Done {
     if core.cr3_load_exits(value) {
         return Err(exit(core, op, 3, 0, op.b));
     }
+    load_cr3(core, value)?;
+    Err(Leave::End)
+}
+
+/// Loads CR3 as MOV does, with its checks and its effect on the TLB.
+///
+/// # Errors
+/// #GP(0).
+pub(crate) fn load_cr3(core: &mut Core, value: u64) -> Result<(), Leave> {
     let keep = check_cr3(core, value)?;
     core.cr3 = value & !(1 << 63);
     core.tlb_cr3_written(if keep { Keep::Everything } else { Keep::Nothing });
     core.mmu.leave_page();
-    Err(Leave::End)
+    Ok(())
 }
 
 /// MOV r, CR4. `a`: register.
