@@ -12,7 +12,8 @@ umask 022
 [ $# -le 1 ] || die "expected at most one argument." "usage: guest/build-debian-disk.sh [OUTPUT]"
 output=${1:-$cache/debian/disk.img}
 release=${DEBIAN_RELEASE:-bookworm}
-packages=systemd-sysv,udev,dbus,kmod,procps,python3,libpython3.11-testsuite,stress-ng
+# binutils and libc6-dev: Python's ctypes finds libraries with the linker.
+packages=systemd-sysv,udev,dbus,kmod,procps,python3,libpython3.11-testsuite,binutils,libc6-dev,stress-ng
 # Free space for what a guest writes.
 ROOM_MIB=400
 export SOURCE_DATE_EPOCH=1577836800

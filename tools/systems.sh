@@ -12,5 +12,5 @@ make -s -C guest/workloads all
 for name in 6.12 6.12-i386 6.1-686-pae; do guest/build-initramfs.sh "$name"; done
 guest/build-debian-disk.sh
 
-echo "systems: booting; everything takes about half an hour on two free processors"
+echo "systems: booting; everything takes about a quarter of an hour on two free processors"
 exec cargo test --release -p vmm --test guests -- --include-ignored --nocapture "$@"

@@ -78,8 +78,8 @@ fn assert_all(ended: &Ended, steps: &[&str]) {
 #[ignore = "a full system: make systems"]
 fn systemd_brings_debian_up_to_multi_user_without_a_failed_unit() {
     let ended = run(Init::Systemd, "systemd", 2);
-    let steps =
-        ["boot", "no_failed_unit", "transient", "journal", "logind", "udev"].map(|step| format!("systemd.{step}"));
+    let steps = ["boot", "no_failed_unit", "transient", "journal", "logind", "udev", "login"]
+        .map(|step| format!("systemd.{step}"));
     assert_all(&ended, &steps.each_ref().map(String::as_str));
     assert!(ended.stdout.contains("glassvisor login:"), "no login prompt: {ended}");
 }

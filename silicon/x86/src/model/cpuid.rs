@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn signatures_decode_to_family_and_model() {
-        assert_eq!(Model::default().signature(), 0x806f8);
+        assert_eq!(Model::default().signature(), 0x106a5);
         assert_eq!(Model::parse("nehalem").unwrap().signature(), 0x106a5);
         assert_eq!(Model::parse("qemu64").unwrap().signature(), 0x60fb1);
     }

@@ -172,7 +172,9 @@ const NEHALEM: TlbGeometry = TlbGeometry {
     paging_structure: geometry(32, 1),
 };
 
-/// Identified as a Sapphire Rapids server, invariant TSC.
+/// A server with invariant TSC. Its sizes are those of a Golden Cove, its family and model those of a Nehalem: programs
+/// pick code by the number of the model alone (GCC's `target_clones("arch=...")`), and so it names the processor whose
+/// instructions every x86-64-v2 one has.
 pub(super) fn glassvisor_v2() -> Model {
     let mut model = glassvisor_v2_notsc();
     model.name = "glassvisor-v2";
@@ -186,8 +188,8 @@ fn glassvisor_v2_notsc() -> Model {
         name: "glassvisor-v2-notsc",
         vendor: Vendor::Intel,
         family: 6,
-        model: 0x8f,
-        stepping: 8,
+        model: 0x1a,
+        stepping: 5,
         brand: "Glassvisor modelled x86-64-v2 CPU @ 2.10GHz",
         features: BASE.with(V2).with(SERVER),
         physical_bits: 46,
@@ -260,6 +262,20 @@ mod tests {
             for g in [model.tlb.first_level_data, model.tlb.second_level] {
                 assert_eq!(g.entries % g.ways, 0, "{name}");
             }
+        }
+    }
+
+    /// What a program may take for granted from family and model, without a look at the feature flags.
+    #[test]
+    fn a_model_has_the_instructions_that_its_family_and_model_stand_for() {
+        for &name in NAMES {
+            let model = by_name(name).unwrap();
+            let implied: &[F] = match (model.vendor, model.family, model.model) {
+                (Vendor::Intel, 6, 0x1a) => &[F::Sse42, F::Popcnt, F::Cx16, F::LahfLm],
+                (Vendor::Amd, 15, 107) => &[F::Pni, F::Cx16, F::LahfLm],
+                other => panic!("{name}: say what {other:?} stands for"),
+            };
+            assert!(implied.iter().all(|&feature| model.has(feature)), "{name}");
         }
     }
 
