@@ -68,7 +68,9 @@ impl MsrRow {
     }
 
     fn has(&self, number: u32) -> bool {
-        number >= self.first && (number - self.first) % self.step == 0 && (number - self.first) / self.step < self.count
+        number
+            .checked_sub(self.first)
+            .is_some_and(|distance| distance.is_multiple_of(self.step) && distance / self.step < self.count)
     }
 }
 
