@@ -9,6 +9,8 @@ pub enum Unmodelled {
     MsrRead(u32),
     /// WRMSR to an MSR that does not exist: a general protection fault.
     MsrWrite(u32),
+    /// A system-management interrupt, which is ignored: there is no system-management mode.
+    SystemManagementInterrupt,
 }
 
 /// A guest could walk through all numbers: so many are told apart.

@@ -34,6 +34,9 @@ impl Notes {
     pub fn processor(&mut self, what: Unmodelled) {
         let name = |number| explain::msr_name(number).map_or(String::new(), |name| format!(" ({name})"));
         self.tell(match what {
+            Unmodelled::SystemManagementInterrupt => {
+                "the guest sent a system management interrupt (SMI); there is no SMM, and nothing happens".to_owned()
+            }
             Unmodelled::MsrRead(number) => {
                 format!("the guest read MSR {number:#x}{}, which is not modelled, and got #GP", name(number))
             }

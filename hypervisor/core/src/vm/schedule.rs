@@ -14,10 +14,10 @@ use silicon_x86::mem::DeviceAccess;
 use super::{VcpuExit, Vm};
 use crate::error::Error;
 use crate::exit::{Next, UserExit};
-use crate::notice::Notice;
 use crate::pv::OnProcessor;
 use crate::pv::hypercall::Effect;
 use crate::time::ticks_to_ns;
+use crate::unmodelled::Unmodelled;
 use crate::vcpu::MpState;
 use crate::vcpu::run::SliceEnd;
 
@@ -202,7 +202,7 @@ impl Vm {
                         vcpu.processor.core.idle_until(now.saturating_mul(4));
                     }
                     Signal::Sipi(_) => {}
-                    Signal::Smi => self.notices.add(Notice::SystemManagementInterrupt),
+                    Signal::Smi => self.shared.touched.add(Unmodelled::SystemManagementInterrupt),
                 }
                 if halted {
                     vcpu.wake_tsc = vcpu.wake_tsc.max(now);

@@ -72,9 +72,7 @@ fn a_system_management_interrupt_is_refused_and_said_once() {
         c.write_msr(0x830, 0x4_4200);
         emit!(c; nop());
     });
-    let notices = m.vm.take_notices();
-    assert_eq!(notices.len(), 1);
-    assert!(notices[0].to_string().contains("SMI"));
+    assert_eq!(m.vm.take_unmodelled(), [hypervisor::Unmodelled::SystemManagementInterrupt], "told once");
 }
 
 #[test]
