@@ -6,8 +6,8 @@
 #[macro_use]
 mod case;
 mod exits;
+mod flat32;
 mod interrupts;
-mod legacy;
 mod machine;
 mod paging_legacy;
 mod paging_wide;
