@@ -3,8 +3,8 @@
 use hypervisor::MemoryFlags;
 use iced_x86::code_asm::*;
 
+use crate::flat32::{self, end, enter_user_mode};
 use crate::machine::{CODE, HEAP, Machine, PML4, RESULTS, config};
-use crate::paging_machine::{self as legacy, end, enter_user_mode};
 
 const WRITABLE: u64 = 2;
 const USER: u64 = 4;
@@ -131,7 +131,7 @@ struct Setting {
 /// Error code of the page fault that the access raises, if it does.
 fn attempt(mode: Mode, s: &Setting, access: Access, user: bool) -> Option<u64> {
     let features = mode.cr4() | s.features;
-    let mut m = legacy::machine(
+    let mut m = flat32::machine(
         config(),
         |a| {
             paging_on(a, features, s.nxe, s.wp);
@@ -219,7 +219,7 @@ fn no_execute_and_the_reserved_bits_of_pae_entries() {
 fn accessed_and_dirty_flags_are_set_at_each_level() {
     for mode in MODES {
         for (access, expected) in [(Read, ACCESSED), (Write, ACCESSED | DIRTY)] {
-            let mut m = legacy::machine(
+            let mut m = flat32::machine(
                 config(),
                 |a| {
                     paging_on(a, mode.cr4(), false, true);
@@ -244,7 +244,7 @@ fn global_pages_survive_a_load_of_cr3() {
     for mode in MODES {
         for global in [0, GLOBAL] {
             let (page, entry) = mode.page();
-            let mut m = legacy::machine(
+            let mut m = flat32::machine(
                 config(),
                 |a| {
                     paging_on(a, mode.cr4() | CR4_PGE, false, true);
@@ -274,7 +274,7 @@ fn global_pages_survive_a_load_of_cr3() {
 
 #[test]
 fn a_large_page_of_32_bit_paging_has_an_address_of_40_bits() {
-    let mut m = legacy::machine(
+    let mut m = flat32::machine(
         config(),
         |a| {
             paging_on(a, CR4_PSE, false, true);
@@ -293,7 +293,7 @@ fn a_large_page_of_32_bit_paging_has_an_address_of_40_bits() {
 
 #[test]
 fn without_pse_the_size_bit_is_ignored() {
-    let mut m = legacy::machine(
+    let mut m = flat32::machine(
         config(),
         |a| {
             paging_on(a, 0, false, true);
@@ -319,7 +319,7 @@ fn the_page_directory_pointers_of_pae_are_loaded_and_checked() {
     // A bad entry is refused when paging is turned on, and by MOV to CR3 and by a change of CR4 afterwards.
     for bit in [1, 2, 5, 6, 7, 8, 46, 63] {
         let bad = 1 | 1_u64 << bit;
-        let mut m = legacy::machine(config(), |a| paging_on(a, CR4_PAE, false, true), |_| {});
+        let mut m = flat32::machine(config(), |a| paging_on(a, CR4_PAE, false, true), |_| {});
         Pae.build(&mut m, 1);
         m.write_u64(ROOT + 24, bad);
         m.finish();
@@ -327,7 +327,7 @@ fn the_page_directory_pointers_of_pae_are_loaded_and_checked() {
         assert_eq!(m.vm.vcpu(0).sregs().cr0 as u32 & CR0_PG, 0);
 
         for by_cr4 in [false, true] {
-            let mut m = legacy::machine(
+            let mut m = flat32::machine(
                 config(),
                 |a| {
                     paging_on(a, CR4_PAE, false, true);
@@ -353,7 +353,7 @@ fn the_page_directory_pointers_of_pae_are_loaded_and_checked() {
 
 #[test]
 fn a_vmm_may_start_a_guest_in_pae_paging() {
-    let mut m = legacy::machine(
+    let mut m = flat32::machine(
         config(),
         |a| {
             emit!(a; mov(eax, dword_ptr(PAGE as u32)); mov(dword_ptr(RESULTS as u32), eax));
@@ -407,7 +407,7 @@ fn control_registers_refuse_what_cannot_be() {
         ),
     ];
     for (what, body, faults) in cases {
-        let mut m = legacy::machine(
+        let mut m = flat32::machine(
             config(),
             |a| {
                 body(a);
@@ -424,7 +424,7 @@ fn control_registers_refuse_what_cannot_be() {
 
 #[test]
 fn without_paging_every_address_is_physical() {
-    let mut m = legacy::machine(
+    let mut m = flat32::machine(
         config(),
         |a| {
             emit!(a; mov(eax, dword_ptr(HEAP as u32)); mov(dword_ptr(RESULTS as u32), eax));

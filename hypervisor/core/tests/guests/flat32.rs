@@ -1,4 +1,4 @@
-//! 32-bit guests: protected mode without paging, which the case turns on.
+//! Flat 32-bit guests in protected mode without paging, which the case turns on.
 
 use hypervisor::{VmConfig, kvm_regs, kvm_segment, kvm_sregs};
 use iced_x86::code_asm::*;
