@@ -23,6 +23,8 @@ for file in init bin/busybox bin/sh bin/workload lib/modules/virtio_blk.ko lib/m
 done
 
 refuses "is not a kernel version" "$here/fetch-kernel.sh" newest
+refuses "is not a kernel version" "$here/fetch-kernel.sh" 6.1-rt
+refuses "at most one argument" "$here/build-debian-disk.sh" one two
 refuses "expected one argument" "$here/fetch-kernel.sh"
 refuses "cannot be read" env GLASSVISOR_CACHE="$work/cache" KERNEL_DEB="$work/none.deb" "$here/fetch-kernel.sh" 6.12
 head -c 5000 /dev/urandom >"$work/garbage.deb"
