@@ -11,6 +11,7 @@ mod exits;
 mod flat32;
 mod gates;
 mod interrupts;
+mod legacy;
 mod machine;
 mod msrs;
 mod paging_legacy;
