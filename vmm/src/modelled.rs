@@ -124,6 +124,9 @@ impl MachineVm for ModelledVm {
     }
 
     fn run(&mut self) -> Result<(usize, VcpuExit<'_>), VmError> {
+        for notice in self.vm.take_notices() {
+            eprintln!("glassvisor: {notice}");
+        }
         self.vm.run().map_err(vm_error)
     }
 

@@ -24,6 +24,12 @@ const CR0_GUEST: u64 = cr0::TS;
 const CR4_GUEST: u64 =
     cr4::PVI | cr4::DE | cr4::PCE | cr4::OSFXSR | cr4::OSXMMEXCPT | cr4::TSD | cr4::PGE | cr4::FSGSBASE;
 
+/// KVM's module parameters `ple_gap` and `ple_window`, in TSC cycles: PAUSEs that are further apart are not of one loop, and
+/// a loop may last so long. KVM lets the window of a vCPU grow with each exit and shrink when it is scheduled in; a vCPU
+/// that yields here is scheduled in anew each time, so the window stays as it is.
+const PLE_GAP: u64 = 128;
+const PLE_WINDOW: u64 = 4096;
+
 /// MSRs that the guest reads and writes without an exit.
 const PASS_THROUGH: &[u32] = &[
     msr::IA32_FS_BASE,
@@ -97,6 +103,7 @@ impl Vcpu {
             device_reads: Vec::new(),
             device_writes: std::collections::VecDeque::new(),
             emulating: false,
+            pdptes_in_memory: false,
             launched: false,
             window_requested: false,
         };
@@ -127,6 +134,7 @@ impl Vcpu {
             | secondary::UNRESTRICTED_GUEST
             | secondary::ENABLE_RDTSCP
             | secondary::ENABLE_INVPCID
+            | secondary::ENABLE_XSAVES
             | secondary::WBINVD_EXITING;
         let entries = entry::LOAD_DEBUG_CONTROLS | entry::LOAD_PAT | entry::LOAD_EFER;
         let exits = exit::SAVE_DEBUG_CONTROLS
@@ -154,11 +162,22 @@ impl Vcpu {
         c.vmwrite(Field::VirtualProcessorIdentifier, vpid);
         c.vmwrite(Field::MsrBitmaps, pages.msr_bitmap.0);
         c.vmwrite(Field::ExceptionBitmap, 0);
+        // No component of IA32_XSS exits: those that the guest may enable are the guest's.
+        c.vmwrite(Field::XssExitingBitmap, 0);
         c.vmwrite(Field::Cr0Mask, !CR0_GUEST);
         c.vmwrite(Field::Cr4Mask, !CR4_GUEST);
         c.vmwrite(Field::VmcsLinkPointer, u64::MAX);
         c.vmwrite(Field::TscOffset, self.tsc_offset);
         c.vmwrite(Field::PreemptionTimerValue, u64::from(u32::MAX));
+    }
+
+    /// Makes spin loops exit, so that others run while the guest waits for them. Not worth it for a single vCPU.
+    pub(crate) fn exit_on_pause_loops(&mut self) {
+        let c = &mut self.processor.core;
+        c.vmwrite(Field::PleGap, PLE_GAP);
+        c.vmwrite(Field::PleWindow, PLE_WINDOW);
+        let controls = c.vmread(Field::SecondaryControls);
+        c.vmwrite(Field::SecondaryControls, controls | u64::from(secondary::PAUSE_LOOP_EXITING));
     }
 
     /// The state of a host kernel, which VM-entry checks.

@@ -28,6 +28,7 @@ pub(super) fn record(core: &mut Core, event: &Injection) -> Leave {
         // No VM-exit: instruction emulation waits for a device.
         return Leave::Exit;
     }
+    core.apic_access_during_delivery();
     let (information, error_code) = of(core, event);
     core.vmx.exit.idt_vectoring = information;
     core.vmx.exit.idt_vectoring_error = error_code;

@@ -19,7 +19,7 @@ use x86_defs::rflags;
 
 use crate::Core;
 
-pub use debug::{dr6, dr7};
+pub use debug::{Step, debugctl, dr6, dr7};
 pub use gate::{Gate, GateKind};
 
 /// Event state of a logical processor.
@@ -33,8 +33,6 @@ pub struct Events {
     /// Look at windows, shadows, traps and pending interrupts before the next block. Set by everything that may open
     /// one of them (RFLAGS, shadows, VM-entry).
     pub attention: bool,
-    /// An interrupt of the host waits at the pins of the processor.
-    pub external_pending: bool,
     /// The instruction that just completed takes no single-step trap although TF was set when it began (INT n, SYSCALL).
     pub no_step: bool,
     /// The software interrupt or exception whose delivery raised [`Core::fault`], for [`Core::deliver_fault`].

@@ -1,4 +1,4 @@
-use iced_x86::{Instruction, Mnemonic as M, OpKind};
+use iced_x86::{Mnemonic as M, OpKind};
 
 use super::mov::condition;
 use crate::conditional;
@@ -6,12 +6,9 @@ use crate::exec::branch::{self as x, Always, LoopCondition, Near16, Near32, Near
 use crate::exec::operand::{Mem, RegA};
 use crate::op::{CodeSize, Exec, Lowering, Op};
 
-/// Near branches and PAUSE.
+/// Near branches.
 #[must_use]
 pub fn lower(l: &Lowering<'_>) -> Option<Op> {
-    if l.insn.mnemonic() == M::Pause {
-        return Some(l.op(x::pause));
-    }
     let exec = match width(l)? {
         16 => exec::<Near16>(l)?,
         32 => exec::<Near32>(l)?,
@@ -25,12 +22,6 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
         _ => op.imm = l.branch_target(),
     }
     Some(op)
-}
-
-/// PAUSE is looked at as an event.
-#[must_use]
-pub fn ends_block(insn: &Instruction) -> bool {
-    insn.mnemonic() == M::Pause
 }
 
 /// Operand size of a near branch in bits; `None` for all else.

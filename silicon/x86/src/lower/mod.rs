@@ -51,9 +51,5 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
 /// Whether a block ends after this instruction although it is no branch.
 #[must_use]
 pub fn ends_block(insn: &Instruction) -> bool {
-    branch::ends_block(insn)
-        || stack::ends_block(insn)
-        || segment::ends_block(insn)
-        || far::ends_block(insn)
-        || system::ends_block(insn)
+    stack::ends_block(insn) || segment::ends_block(insn) || far::ends_block(insn) || system::ends_block(insn)
 }

@@ -4,7 +4,7 @@ use iced_x86::{Code, Instruction, Mnemonic, Register};
 use x86_defs::vmx::ExitReason;
 
 use super::info;
-use crate::exec::system::{control, debug, flag, identity, idle, msr, random, translation, tsc, vmx};
+use crate::exec::system::{control, debug, flag, identity, idle, keys, msr, random, translation, tsc, vmx};
 use crate::op::{CodeSize, Exec, Lowering, Op, ZERO};
 
 /// Whether the instruction ends its block although it is no branch: it changes the mode, IF, the translation or code,
@@ -15,6 +15,7 @@ pub fn ends_block(insn: &Instruction) -> bool {
     match insn.mnemonic() {
         M::Sti
         | M::Hlt
+        | M::Pause
         | M::Mwait
         | M::Rdtsc
         | M::Rdtscp
@@ -25,6 +26,7 @@ pub fn ends_block(insn: &Instruction) -> bool {
         | M::Invlpg
         | M::Invpcid
         | M::Xsetbv
+        | M::Vmfunc
         | M::Cpuid => true,
         M::Mov => insn.op_register(0).is_cr() || insn.op_register(0).is_dr(),
         _ => vmx_reason(insn.mnemonic()).is_some(),
@@ -62,10 +64,13 @@ fn plain(l: &Lowering<'_>) -> Option<Op> {
         M::Rdmsr => msr::rdmsr,
         M::Wrmsr => msr::wrmsr,
         M::Clts => control::clts,
+        M::Rdpkru => keys::rdpkru,
+        M::Wrpkru => keys::wrpkru,
         M::Invlpg => translation::invlpg,
         M::Invd => translation::invd,
         M::Wbinvd | M::Wbnoinvd => translation::wbinvd,
         M::Vmcall => vmx::vmcall,
+        M::Vmfunc => vmx::vmfunc,
         M::Rdpid => return Some(Op { a: l.reg(0), ..l.op(identity::rdpid) }),
         _ => return None,
     };

@@ -14,9 +14,14 @@ impl Core {
     #[cold]
     #[inline(never)]
     pub fn load_slow<T: Word>(&mut self, linear: u64, access: Access) -> Result<T, Leave> {
-        let linear = self.wrap(linear);
+        let linear = self.accessed(linear, access);
+        if self.mmu.watch.active() {
+            self.watch(linear, T::BYTES, access.kind)?;
+        }
         if (linear & 0xfff) + T::BYTES <= 4096 {
-            return match self.translate(linear, access)? {
+            let place = self.translate(linear, access)?;
+            self.check_alignment(linear, T::BYTES, access)?;
+            return match place {
                 Place::Memory { frame, .. } => Ok(frame.load(linear)),
                 Place::Device { guest } if T::BYTES > 8 => {
                     let low = self.device_load(guest, 8)?;
@@ -24,12 +29,14 @@ impl Core {
                     Ok(T::from_u128(u128::from(low) | u128::from(high) << 64))
                 }
                 Place::Device { guest } => self.device_load(guest, T::BYTES).map(T::from_u64),
+                Place::Apic { linear } => self.apic_load(linear, T::BYTES, access).map(T::from_u64),
             };
         }
         let second = self.wrap((linear | 0xfff).wrapping_add(1));
         // No byte may be in the hole, whatever the tables say of the first page.
         self.check_canonical(second, access.segment)?;
         let places = [self.translate(linear, access)?, self.translate(second, access)?];
+        self.check_alignment(linear, T::BYTES, access)?;
         let mut bytes = [0_u8; 16];
         let count = T::BYTES as usize;
         let head = (4096 - (linear & 0xfff)) as usize;
@@ -42,6 +49,8 @@ impl Core {
                         part.copy_from_slice(&value.to_le_bytes()[..part.len()]);
                     }
                 }
+                // Never virtualized across pages.
+                Place::Apic { linear } => self.check_apic_access(linear, T::BYTES.max(8), access)?,
             }
         }
         Ok(from_bytes(&bytes[..count]))
@@ -54,15 +63,21 @@ impl Core {
     #[cold]
     #[inline(never)]
     pub fn store_slow<T: Word>(&mut self, linear: u64, access: Access, value: T) -> Result<(), Leave> {
-        let linear = self.wrap(linear);
+        let linear = self.accessed(linear, access);
+        if self.mmu.watch.active() {
+            self.watch(linear, T::BYTES, access.kind)?;
+        }
         if (linear & 0xfff) + T::BYTES <= 4096 {
-            match self.translate(linear, access)? {
+            let place = self.translate(linear, access)?;
+            self.check_alignment(linear, T::BYTES, access)?;
+            match place {
                 Place::Memory { frame, .. } => frame.store(linear, value),
                 Place::Device { guest } if T::BYTES > 8 => {
                     self.device_store(guest, 8, value.to_u64());
                     self.device_store(guest + 8, 8, (value.to_u128() >> 64) as u64);
                 }
                 Place::Device { guest } => self.device_store(guest, T::BYTES, value.to_u64()),
+                Place::Apic { linear } => self.apic_store(linear, T::BYTES, access, value.to_u64())?,
             }
             return Ok(());
         }
@@ -70,6 +85,13 @@ impl Core {
         // No byte may be in the hole, whatever the tables say of the first page.
         self.check_canonical(second, access.segment)?;
         let places = [self.translate(linear, access)?, self.translate(second, access)?];
+        for place in places {
+            if let Place::Apic { linear } = place {
+                // Never virtualized across pages.
+                self.check_apic_access(linear, T::BYTES.max(8), access)?;
+            }
+        }
+        self.check_alignment(linear, T::BYTES, access)?;
         let bytes = to_bytes(value);
         let count = T::BYTES as usize;
         let head = (4096 - (linear & 0xfff)) as usize;
@@ -83,6 +105,7 @@ impl Core {
                         self.device_store(guest, part.len() as u64, u64::from_le_bytes(value));
                     }
                 }
+                Place::Apic { .. } => {}
             }
         }
         Ok(())
@@ -95,13 +118,15 @@ impl Core {
     #[cold]
     #[inline(never)]
     pub fn check_slow(&mut self, linear: u64, bytes: u64, access: Access) -> Result<(), Leave> {
-        let linear = self.wrap(linear);
+        let linear = self.accessed(linear, access);
         let mut at = linear;
         let mut left = bytes.max(1);
         // No byte may be in the hole, whatever the tables say of the first page.
         self.check_canonical(self.wrap(linear.wrapping_add(left - 1)), access.segment)?;
         loop {
-            self.translate(at, access)?;
+            if let Place::Apic { linear } = self.translate(at, access)? {
+                self.check_apic_access(linear, left, access)?;
+            }
             let in_page = 4096 - (at & 0xfff);
             if left <= in_page {
                 return Ok(());
@@ -109,11 +134,6 @@ impl Core {
             left -= in_page;
             at = self.wrap(at.wrapping_add(in_page));
         }
-    }
-
-    /// Linear addresses have 32 bits outside of 64-bit mode. (System structures of IA-32e mode have 64.)
-    fn wrap(&self, linear: u64) -> u64 {
-        if self.mode.is_ia32e() { linear } else { linear & 0xffff_ffff }
     }
 
     fn device_load(&mut self, guest: u64, bytes: u64) -> Result<u64, Leave> {

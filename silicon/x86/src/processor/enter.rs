@@ -22,6 +22,7 @@ impl Processor {
     /// See [`Refused`].
     pub fn enter(&mut self, launched: &mut bool) -> Result<(), Refused> {
         let core = &mut self.core;
+        core.monitor = None;
         let entered = if *launched { core.vmresume() } else { core.vmlaunch() };
         let entered = entered.map_err(|failure: EntryFailure| Refused::Failure(failure.to_string()))?;
         *launched = true;
@@ -40,7 +41,9 @@ impl Processor {
             error_code: event.error_code,
             instruction_length: event.instruction_length as u8,
         })
-        .map_err(|_| Refused::Exit)
+        .map_err(|_| Refused::Exit)?;
+        core.woken();
+        Ok(())
     }
 
     /// Completes the VM-exit that [`Processor::run`] or [`Processor::enter`] gave.

@@ -3,8 +3,11 @@
 use super::{Processor, Ran};
 use crate::code::{self, decode};
 use crate::core::Core;
+use crate::event::Step;
 use crate::op::{BLOCK_RIP, Leave, Op};
-use x86_defs::vmx::controls::primary;
+use x86_defs::rflags;
+use x86_defs::vmx::ExitReason;
+use x86_defs::vmx::controls::{interruption, primary};
 
 /// Accounts for what of `ops` did not complete, and does what `leave` of the op at index `at` asks for.
 #[inline(never)]
@@ -31,6 +34,10 @@ pub(super) fn leave(core: &mut Core, ops: &[Op], at: u8, leave: Leave) -> Ran {
         }
         Leave::Exit => {
             core.rip = core.this_rip(op);
+            if core.becomes_virtualization_exception() {
+                return deliver(core);
+            }
+            with_length(core, op);
             Ran::Exit
         }
         Leave::Refetch => {
@@ -39,6 +46,19 @@ pub(super) fn leave(core: &mut Core, ops: &[Op], at: u8, leave: Leave) -> Ran {
             core.events.attention = true;
             Ran::On
         }
+    }
+}
+
+/// VM-exits due to a memory access know the instruction only here. The manual leaves the length of most of them undefined;
+/// processors give it, and hypervisors step over the instruction with it.
+fn with_length(core: &mut Core, op: &Op) {
+    let exit = &mut core.vmx.exit;
+    let access = matches!(
+        exit.reason,
+        Some(ExitReason::ApicAccess | ExitReason::EptViolation | ExitReason::EptMisconfiguration)
+    );
+    if access && exit.idt_vectoring & interruption::VALID == 0 {
+        exit.instruction_length = u32::from(op.len);
     }
 }
 
@@ -55,6 +75,7 @@ impl Processor {
     pub(super) fn leave_before(&mut self, leave: Leave) -> Ran {
         match leave {
             Leave::Fault => deliver(&mut self.core),
+            _ if self.core.becomes_virtualization_exception() => deliver(&mut self.core),
             _ => Ran::Exit,
         }
     }
@@ -81,6 +102,10 @@ impl Processor {
 
     /// Executes the one instruction at RIP, freshly decoded.
     pub(super) fn step(&mut self) -> Ran {
+        // A breakpoint comes before whatever the fetch raises.
+        if self.core.instruction_breakpoint().is_err() {
+            return deliver(&mut self.core);
+        }
         let op = match self.fetch_one() {
             Ok(op) => op,
             Err(leave) => return self.leave_before(leave),
@@ -117,15 +142,15 @@ impl Core {
     /// Executes one instruction with all that surrounds it: breakpoints, shadows, traps.
     fn execute_one(&mut self, op: &Op) -> Ran {
         self.events.attention = true;
-        if self.instruction_breakpoint().is_err() {
-            return deliver(self);
-        }
         let flags = self.rflags_rest;
         let shadows = (self.events.sti_shadow, self.events.mov_ss_shadow);
         (self.events.sti_shadow, self.events.mov_ss_shadow) = (false, false);
         self.gpr[BLOCK_RIP as usize] = self.rip;
         self.budget -= i64::from(op.cost);
         self.count.instructions += 1;
+        // Whatever this instruction touches, it is alone.
+        self.self_modify = true;
+        self.mmu.watch.hits = 0;
         let done = (op.exec)(self, op);
         self.self_modify = false;
         let ran = match done {
@@ -138,13 +163,25 @@ impl Core {
                     // The instruction has not happened yet: it is still in its shadow.
                     (self.events.sti_shadow, self.events.mov_ss_shadow) = shadows;
                 }
+                if matches!(left, Leave::Fault | Leave::Exit | Leave::Refetch) {
+                    self.mmu.watch.hits = 0;
+                }
                 leave(self, std::slice::from_ref(op), 0, left)
             }
         };
         let completed = matches!(done, Ok(()) | Err(Leave::Branch | Leave::End));
+        if done == Err(Leave::Again) {
+            // Between two iterations; the breakpoint at the instruction has been passed.
+            self.end_of_step(flags & !rflags::RF, Step::Straight);
+            self.rflags_rest |= rflags::RF;
+        }
         if completed {
-            self.end_of_step(flags);
-            self.vmx.monitor_trap_pending = self.vmx.controls.primary & primary::MONITOR_TRAP_FLAG != 0;
+            let step = if done == Err(Leave::Branch) { Step::Branch } else { Step::Straight };
+            self.end_of_step(flags, step);
+        }
+        // One iteration of a string instruction, and the delivery of a fault, count for the monitor trap too.
+        if matches!(ran, Ran::On | Ran::Near) && done != Err(Leave::Refetch) {
+            self.vmx.monitor_trap_pending |= self.vmx.controls.primary & primary::MONITOR_TRAP_FLAG != 0;
         }
         ran
     }

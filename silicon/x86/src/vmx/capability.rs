@@ -6,6 +6,7 @@ use x86_defs::control::{cr0, cr4};
 use x86_defs::vmx::capability as msr;
 use x86_defs::vmx::capability::{basic, default1, ept_vpid, misc};
 use x86_defs::vmx::controls::{entry, exit, pin, primary, secondary};
+use x86_defs::vmx::{Field, Group};
 
 use super::preemption;
 use super::vmcs::REVISION;
@@ -39,7 +40,11 @@ impl Allowed {
 /// Pin-based controls.
 pub const PIN: Allowed = Allowed::new(
     default1::PIN,
-    pin::EXTERNAL_INTERRUPT_EXITING | pin::NMI_EXITING | pin::VIRTUAL_NMIS | pin::PREEMPTION_TIMER,
+    pin::EXTERNAL_INTERRUPT_EXITING
+        | pin::NMI_EXITING
+        | pin::VIRTUAL_NMIS
+        | pin::PREEMPTION_TIMER
+        | pin::POSTED_INTERRUPTS,
 );
 
 /// Primary controls; CR3 exits are optional, so the TRUE MSR differs from the old one.
@@ -56,6 +61,7 @@ pub const PRIMARY: Allowed = Allowed::new(
         | primary::CR3_STORE_EXITING
         | primary::CR8_LOAD_EXITING
         | primary::CR8_STORE_EXITING
+        | primary::USE_TPR_SHADOW
         | primary::NMI_WINDOW_EXITING
         | primary::MOV_DR_EXITING
         | primary::UNCONDITIONAL_IO_EXITING
@@ -68,16 +74,25 @@ pub const PRIMARY: Allowed = Allowed::new(
 );
 
 /// Secondary controls, on a processor with every feature that they need; see [`secondary`].
-const SECONDARY: u32 = secondary::ENABLE_EPT
+const SECONDARY: u32 = secondary::VIRTUALIZE_APIC_ACCESSES
+    | secondary::ENABLE_EPT
     | secondary::DESCRIPTOR_TABLE_EXITING
     | secondary::ENABLE_RDTSCP
+    | secondary::VIRTUALIZE_X2APIC_MODE
     | secondary::ENABLE_VPID
     | secondary::WBINVD_EXITING
     | secondary::UNRESTRICTED_GUEST
+    | secondary::APIC_REGISTER_VIRTUALIZATION
+    | secondary::VIRTUAL_INTERRUPT_DELIVERY
     | secondary::PAUSE_LOOP_EXITING
     | secondary::RDRAND_EXITING
     | secondary::ENABLE_INVPCID
+    | secondary::ENABLE_VM_FUNCTIONS
     | secondary::RDSEED_EXITING
+    | secondary::ENABLE_XSAVES
+    | secondary::ENABLE_PML
+    | secondary::MODE_BASED_EXECUTE
+    | secondary::EPT_VIOLATION_VE
     | secondary::USE_TSC_SCALING;
 
 /// VM-exit controls; debug controls need not be saved.
@@ -98,6 +113,22 @@ pub const ENTRY: Allowed = Allowed::new(
     default1::ENTRY & !entry::LOAD_DEBUG_CONTROLS,
     entry::LOAD_DEBUG_CONTROLS | entry::IA32E_MODE_GUEST | entry::LOAD_PAT | entry::LOAD_EFER,
 );
+
+/// VM-exit controls of a processor: those whose feature it has.
+#[must_use]
+pub fn exit(model: &Model) -> Allowed {
+    let keys = if model.has(Feature::Pks) { exit::LOAD_PKRS } else { 0 };
+    Allowed { one: EXIT.one | keys, ..EXIT }
+}
+
+/// VM-entry controls of a processor: those whose feature it has.
+#[must_use]
+pub fn entry(model: &Model) -> Allowed {
+    let keys = if model.has(Feature::Pks) { entry::LOAD_PKRS } else { 0 };
+    Allowed { one: ENTRY.one | keys, ..ENTRY }
+}
+/// VM functions: EPTP switching.
+pub const VM_FUNCTIONS: u64 = 1;
 
 /// Number of CR3-target values.
 pub const CR3_TARGETS: u64 = 4;
@@ -121,6 +152,7 @@ pub const EPT_VPID: u64 = ept_vpid::EXECUTE_ONLY
     | ept_vpid::PAGES_1G
     | ept_vpid::INVEPT
     | ept_vpid::ACCESSED_DIRTY
+    | ept_vpid::ADVANCED_EXIT_INFORMATION
     | ept_vpid::INVEPT_SINGLE_CONTEXT
     | ept_vpid::INVEPT_ALL_CONTEXT
     | ept_vpid::INVVPID
@@ -145,6 +177,7 @@ pub fn secondary(model: &Model) -> Allowed {
         (secondary::RDRAND_EXITING, Feature::Rdrand),
         (secondary::RDSEED_EXITING, Feature::Rdseed),
         (secondary::ENABLE_INVPCID, Feature::Invpcid),
+        (secondary::ENABLE_XSAVES, Feature::Xsaves),
     ] {
         // RDTSCP's control also governs RDPID.
         let rdpid = feature == Feature::Rdtscp && model.has(Feature::Rdpid);
@@ -173,12 +206,43 @@ pub fn cr4_fixed1(model: &Model) -> u64 {
         (cr4::PCIDE, Feature::Pcid),
         (cr4::SMEP, Feature::Smep),
         (cr4::SMAP, Feature::Smap),
+        (cr4::OSXSAVE, Feature::Xsave),
+        (cr4::LA57, Feature::La57),
+        (cr4::PKE, Feature::Pku),
+        (cr4::PKS, Feature::Pks),
+        (cr4::LAM_SUP, Feature::Lam),
     ] {
         if model.has(feature) {
             bits |= bit;
         }
     }
     bits
+}
+
+/// The controls of a field that may be one.
+#[must_use]
+pub fn allowed_one(model: &Model, group: Group) -> u64 {
+    match group {
+        Group::Pin => PIN.one.into(),
+        Group::Primary => PRIMARY.one.into(),
+        Group::Secondary => secondary(model).one.into(),
+        Group::Exit => EXIT.one.into(),
+        Group::Entry => ENTRY.one.into(),
+        Group::VmFunction => VM_FUNCTIONS,
+        Group::Tertiary | Group::SecondaryExit => 0,
+    }
+}
+
+/// Whether the processor supports the 1-setting of a control.
+#[must_use]
+pub fn has_control(model: &Model, group: Group, bit: u8) -> bool {
+    allowed_one(model, group) >> bit & 1 != 0
+}
+
+/// Whether the processor has a VMCS field.
+#[must_use]
+pub fn has_field(model: &Model, field: Field) -> bool {
+    field.needs().is_empty() || field.needs().iter().any(|&(group, bit)| has_control(model, group, bit))
 }
 
 /// The value of a VMX capability MSR; `None` where the processor has no such MSR.
@@ -194,12 +258,12 @@ pub fn read(model: &Model, number: u32) -> Option<u64> {
         }
         msr::IA32_VMX_PINBASED_CTLS => Allowed::new(default1::PIN, PIN.one).msr(),
         msr::IA32_VMX_PROCBASED_CTLS => Allowed::new(default1::PRIMARY, PRIMARY.one).msr(),
-        msr::IA32_VMX_EXIT_CTLS => Allowed::new(default1::EXIT, EXIT.one).msr(),
-        msr::IA32_VMX_ENTRY_CTLS => Allowed::new(default1::ENTRY, ENTRY.one).msr(),
+        msr::IA32_VMX_EXIT_CTLS => Allowed::new(default1::EXIT, exit(model).one).msr(),
+        msr::IA32_VMX_ENTRY_CTLS => Allowed::new(default1::ENTRY, entry(model).one).msr(),
         msr::IA32_VMX_TRUE_PINBASED_CTLS => PIN.msr(),
         msr::IA32_VMX_TRUE_PROCBASED_CTLS => PRIMARY.msr(),
-        msr::IA32_VMX_TRUE_EXIT_CTLS => EXIT.msr(),
-        msr::IA32_VMX_TRUE_ENTRY_CTLS => ENTRY.msr(),
+        msr::IA32_VMX_TRUE_EXIT_CTLS => exit(model).msr(),
+        msr::IA32_VMX_TRUE_ENTRY_CTLS => entry(model).msr(),
         msr::IA32_VMX_PROCBASED_CTLS2 => secondary(model).msr(),
         msr::IA32_VMX_MISC => MISC,
         msr::IA32_VMX_CR0_FIXED0 => CR0_FIXED0,
@@ -208,9 +272,11 @@ pub fn read(model: &Model, number: u32) -> Option<u64> {
         msr::IA32_VMX_CR4_FIXED1 => cr4_fixed1(model),
         // Bits 9:1, the highest index of any field.
         msr::IA32_VMX_VMCS_ENUM => {
-            x86_defs::vmx::Field::ALL.iter().map(|f| u64::from(f.encoding() & 0x3fe)).max().unwrap_or(0)
+            let fields = Field::ALL.iter().filter(|&&f| has_field(model, f));
+            fields.map(|f| u64::from(f.encoding() & 0x3fe)).max().unwrap_or(0)
         }
         msr::IA32_VMX_EPT_VPID_CAP => EPT_VPID,
+        msr::IA32_VMX_VMFUNC => VM_FUNCTIONS,
         _ => return None,
     })
 }

@@ -90,6 +90,11 @@ impl Core {
         if injects || dirty.any(Dirty::CONTROLS.with(Dirty::HOST)) {
             self.check_controls_and_host(information)?;
         }
+        if self.vmcs().get(Field::PrimaryControls) as u32 & primary::USE_TPR_SHADOW != 0 {
+            // In memory, so that it can change without VMWRITE.
+            check_controls::check_vtpr(self.vmcs(), &self.memory)
+                .map_err(|v| self.fail_valid(InstructionError::EntryInvalidControls, v.rule))?;
+        }
         if dirty.any(Dirty::DECODE) {
             self.decode_controls();
         }
@@ -107,6 +112,9 @@ impl Core {
         self.vmx.dirty = Dirty::NONE;
         self.vmcs_mut().launch = LaunchState::Launched;
         self.start_preemption_timer();
+        if self.vmx.controls.primary & primary::USE_TPR_SHADOW != 0 {
+            self.enter_apic();
+        }
         Ok(if injects { self.injected(information) } else { Entered::Guest })
     }
 
@@ -174,8 +182,20 @@ impl Core {
         }
         if self.vmx.dirty.any(Dirty::CONTROLS) {
             self.vmx.bitmaps = Bitmaps::find(self.vmcs(), controls.primary, &self.memory);
+            self.configure_apic(&controls);
         }
         self.vmx.controls = controls;
+    }
+
+    fn configure_apic(&mut self, controls: &Controls) {
+        let before = self.vmx.apic.access_page();
+        let mut apic = std::mem::take(&mut self.vmx.apic);
+        apic.configure(self.vmcs(), controls, &self.memory);
+        self.vmx.apic = apic;
+        if self.vmx.apic.access_page() != before {
+            // The page must not be in the fast look-up.
+            self.vmx.dirty.set(Dirty::PERMISSIONS);
+        }
     }
 
     /// "Loading Guest State", which is the processor's already: what the fields imply.
@@ -189,6 +209,10 @@ impl Core {
         let efer = c.exit & exit::SAVE_EFER != 0 && c.entry & entry::LOAD_EFER != 0;
         if !(debug && pat && efer) {
             self.load_unsaved_state();
+        }
+        if c.entry & entry::LOAD_PKRS != 0 {
+            let rights = self.vmcs().get(Field::GuestPkrs) as u32;
+            self.set_pkrs(rights);
         }
         if dirty.any(Dirty::MODE) || !efer {
             self.update_mode();
@@ -279,8 +303,10 @@ impl Controls {
             } else {
                 TSC_MULTIPLIER_ONE
             },
+            vm_functions: if has(secondary::ENABLE_VM_FUNCTIONS) { get(Field::VmFunctionControls) } else { 0 },
             ple_gap: get(Field::PleGap) as u32,
             ple_window: get(Field::PleWindow) as u32,
+            xss_exiting: get(Field::XssExitingBitmap),
         }
     }
 }

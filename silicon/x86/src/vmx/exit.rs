@@ -4,6 +4,7 @@ use x86_defs::control::efer;
 use x86_defs::vmx::controls::{entry, interruption};
 use x86_defs::vmx::{ExitReason, Field};
 
+use crate::model::Feature;
 use crate::{Core, Leave, Op};
 
 /// The VM-exit information fields ("VM-Exit Information Fields").
@@ -140,6 +141,10 @@ impl Core {
             let controls = self.vmx.controls.entry;
             self.vmcs_mut().set(Field::EntryControls, controls.into());
         }
+        if self.model.has(Feature::Pks) {
+            let rights = self.msrs.pkrs.into();
+            self.vmcs_mut().set(Field::GuestPkrs, rights);
+        }
         let vmcs = self.vmcs_mut();
         let event = vmcs.get(Field::EntryInterruptionInformation);
         vmcs.set(Field::EntryInterruptionInformation, event & !u64::from(interruption::VALID));
@@ -148,8 +153,33 @@ impl Core {
         if self.vmx.controls.vpid == 0 {
             self.tlb_world_switch();
         }
-        self.vmx.forget_pause_loop();
-        if has_lists { self.process_exit_msrs() } else { Ok(()) }
+        self.vmx.apic.left();
+        if self.vmx.exit.reason.is_some() {
+            // A monitor trap that something of higher priority preceded is gone with the VM-exit.
+            self.vmx.monitor_trap_pending = false;
+            self.vmx.forget_pause_loop();
+        }
+        if has_lists { self.exit_lists() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn exit_lists(&mut self) -> Result<(), VmxAbort> {
+        let done = self.process_exit_msrs();
+        if let Err(abort) = done {
+            self.vmcs_mut().abort = abort.number();
+        }
+        done
+    }
+}
+
+impl VmxAbort {
+    /// The VMX-abort indicator.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::SavingGuestMsrs { .. } => 1,
+            Self::LoadingHostMsrs { .. } => 4,
+        }
     }
 }
 

@@ -161,8 +161,8 @@ impl Core {
         c.primary & primary::CR3_LOAD_EXITING != 0 && !targets.contains(&value)
     }
 
-    /// Whether PAUSE exits at `now_tsc` (host TSC), by PAUSE exiting or pause-loop exiting; notes the time for the latter.
-    pub fn pause_exits(&mut self, now_tsc: u64) -> bool {
+    /// Whether PAUSE exits now, by PAUSE exiting or pause-loop exiting; notes the time for the latter.
+    pub fn pause_exits(&mut self) -> bool {
         let c = &self.vmx.controls;
         if c.primary & primary::PAUSE_EXITING != 0 {
             return true;
@@ -170,6 +170,13 @@ impl Core {
         if c.secondary & secondary::PAUSE_LOOP_EXITING == 0 || self.mode.cpl != 0 {
             return false;
         }
+        let now = self.host_tsc();
+        self.pause_loop_exits_at(now)
+    }
+
+    /// Whether PAUSE at privilege level 0 and `now_tsc` (host TSC) ends a loop that has lasted too long.
+    fn pause_loop_exits_at(&mut self, now_tsc: u64) -> bool {
+        let c = &self.vmx.controls;
         let (gap, window) = (u64::from(c.ple_gap), u64::from(c.ple_window));
         let pauses = &mut self.vmx.pause_loop;
         let same_loop = pauses.last != 0 && now_tsc.wrapping_sub(pauses.last) <= gap;
@@ -310,8 +317,8 @@ mod tests {
             core.vmwrite(Field::PleGap, 128);
             core.vmwrite(Field::PleWindow, 1000);
         });
-        let exits = (1..100).map(|i| i * 100).find(|&t| core.pause_exits(10_000 + t));
+        let exits = (1..100).map(|i| i * 100).find(|&t| core.pause_loop_exits_at(10_000 + t));
         assert_eq!(exits, Some(1200), "first pause at 100, more than 1000 cycles later");
-        assert!((1..100).all(|i| !core.pause_exits(1_000_000 + i * 129)));
+        assert!((1..100).all(|i| !core.pause_loop_exits_at(1_000_000 + i * 129)));
     }
 }

@@ -8,6 +8,7 @@
 //! The hypervisor is native code, so loading the host-state area is nominal: the fields are kept and checked, and have
 //! no further effect.
 
+pub mod apic;
 pub mod capability;
 mod check_controls;
 mod check_guest;
@@ -15,19 +16,31 @@ mod check_host;
 mod dirty;
 pub mod entry;
 pub mod exit;
+mod instruction;
 pub mod intercept;
 mod msr_list;
+mod page_log;
 pub mod preemption;
 mod resident;
+mod signal;
+mod virtualization_exception;
+mod vm_function;
 pub mod vmcs;
 
+#[cfg(test)]
+mod document;
+#[cfg(test)]
+pub(crate) mod rules;
 #[cfg(test)]
 pub(crate) mod testing;
 
 pub use dirty::Dirty;
 pub use entry::{Entered, EntryFailure};
 pub use exit::ExitInfo;
+pub use instruction::VmFail;
 pub use intercept::Direction;
+pub use page_log::PageLog;
+pub use signal::{Signal, Signals};
 pub use vmcs::{LaunchState, Vmcs};
 
 use intercept::Bitmaps;
@@ -62,9 +75,13 @@ pub struct Controls {
     pub tsc_offset: u64,
     /// Fixed point, 48 fraction bits; 1.0 where scaling is not enabled.
     pub tsc_multiplier: u64,
+    /// Zero where VM functions are not enabled.
+    pub vm_functions: u64,
     /// Pause-loop exiting, in TSC cycles: gap and window.
     pub ple_gap: u32,
     pub ple_window: u32,
+    /// State components of IA32_XSS for which XSAVES and XRSTORS exit.
+    pub xss_exiting: u64,
 }
 
 /// 1.0 as a TSC multiplier.
@@ -91,8 +108,10 @@ impl Default for Controls {
             eptp: 0,
             tsc_offset: 0,
             tsc_multiplier: TSC_MULTIPLIER_ONE,
+            vm_functions: 0,
             ple_gap: 0,
             ple_window: 0,
+            xss_exiting: 0,
         }
     }
 }
@@ -111,6 +130,9 @@ pub struct Vmx {
     pub pdptes: [u64; 4],
     /// A monitor-trap-flag VM-exit is pending before the next instruction: injected as an event of type "other".
     pub monitor_trap_pending: bool,
+    /// Events from outside that wait.
+    pub signals: Signals,
+    pub(crate) apic: apic::Apic,
     current: Option<Box<Vmcs>>,
     dirty: Dirty,
     bitmaps: Bitmaps,
@@ -127,6 +149,8 @@ impl Default for Vmx {
             pending_debug: 0,
             pdptes: [0; 4],
             monitor_trap_pending: false,
+            signals: Signals::default(),
+            apic: apic::Apic::default(),
             current: None,
             dirty: Dirty::ALL,
             bitmaps: Bitmaps::default(),

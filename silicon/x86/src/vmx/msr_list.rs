@@ -204,5 +204,6 @@ mod tests {
         let _ = core.vmlaunch().unwrap();
         core.vmexit_with(ExitInfo { reason: Some(ExitReason::Hlt), ..ExitInfo::default() });
         assert_eq!(core.complete_exit(), Err(VmxAbort::SavingGuestMsrs { entry: 1 }));
+        assert_eq!(core.vmclear().unwrap().abort_indicator(), 1);
     }
 }

@@ -37,6 +37,7 @@ impl Core {
             Field::GuestInterruptibility if !dirty.any(Dirty::INTERRUPTIBILITY) => self.interruptibility(),
             Field::GuestActivity => u64::from(self.vmx.activity),
             Field::GuestPendingDebugExceptions => self.vmx.pending_debug,
+            Field::GuestInterruptStatus => self.vmx.apic.status(),
             Field::GuestGdtrBase => self.gdtr.base,
             Field::GuestGdtrLimit if !dirty.any(Dirty::GDTR_LIMIT) => u64::from(self.gdtr.limit),
             Field::GuestIdtrBase => self.idtr.base,
@@ -108,6 +109,7 @@ impl Core {
             }
             Field::GuestActivity => self.vmx.activity = value as u32,
             Field::GuestPendingDebugExceptions => self.vmx.pending_debug = value,
+            Field::GuestInterruptStatus => self.vmx.apic.set_status(value),
             Field::GuestGdtrBase => {
                 self.gdtr.base = value;
                 return Dirty::SEGMENTS;
@@ -151,6 +153,7 @@ impl Core {
                 self.msrs.pat = value;
                 return Dirty::REGISTERS;
             }
+            Field::GuestPkrs => return Dirty::REGISTERS,
             Field::VmcsLinkPointer => return Dirty::LINK_POINTER,
             _ => {
                 let e = field as u16;

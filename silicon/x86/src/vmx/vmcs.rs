@@ -2,11 +2,14 @@
 
 use x86_defs::vmx::{Field, Kind};
 
+use super::apic::Apic;
 use super::{Controls, Dirty, ExitInfo};
 use crate::Core;
 
 /// VMCS revision identifier that IA32_VMX_BASIC reports.
 pub const REVISION: u32 = 0x4756_0001;
+/// Shadow-VMCS indicator, bit 31 of the first word of a VMCS region.
+pub const SHADOW: u32 = 1 << 31;
 
 /// Launch state ("Virtual-Machine Control Structures: Overview"): VMLAUNCH wants clear, VMRESUME launched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,13 +23,15 @@ pub enum LaunchState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vmcs {
     revision: u32,
+    /// VMX-abort indicator: zero, or the number of the abort that its VM-exit ended in.
+    pub(super) abort: u32,
     pub(super) launch: LaunchState,
     fields: [u64; Field::DENSE_INDICES],
 }
 
 impl Default for Vmcs {
     fn default() -> Self {
-        Self { revision: REVISION, launch: LaunchState::Clear, fields: [0; Field::DENSE_INDICES] }
+        Self { revision: REVISION, abort: 0, launch: LaunchState::Clear, fields: [0; Field::DENSE_INDICES] }
     }
 }
 
@@ -40,6 +45,16 @@ impl Vmcs {
     #[must_use]
     pub const fn revision(&self) -> u32 {
         self.revision
+    }
+
+    pub(super) const fn set_revision(&mut self, revision: u32) {
+        self.revision = revision;
+    }
+
+    /// VMX-abort indicator ("VMX Aborts"): zero where there was none.
+    #[must_use]
+    pub const fn abort_indicator(&self) -> u32 {
+        self.abort
     }
 
     #[must_use]
@@ -73,6 +88,8 @@ impl Core {
         self.vmx.dirty = Dirty::ALL;
         self.vmx.controls = Controls::default();
         self.vmx.exit = ExitInfo::default();
+        self.vmx.apic = Apic::default();
+        self.vmx.monitor_trap_pending = false;
         for &field in Field::ALL {
             match field.kind() {
                 Kind::GuestState => {
@@ -181,7 +198,6 @@ fn dirty_of(field: Field) -> Dirty {
             Dirty::NONE
         }
         Field::TscOffset
-        | Field::TscMultiplier
         | Field::ExceptionBitmap
         | Field::PageFaultErrorCodeMask
         | Field::PageFaultErrorCodeMatch
@@ -194,7 +210,8 @@ fn dirty_of(field: Field) -> Dirty {
         | Field::Cr3Target2
         | Field::Cr3Target3
         | Field::PleGap
-        | Field::PleWindow => Dirty::DECODE,
+        | Field::PleWindow
+        | Field::XssExitingBitmap => Dirty::DECODE,
         _ if field.kind() == Kind::HostState => Dirty::HOST,
         _ => Dirty::CONTROLS.with(Dirty::DECODE),
     }

@@ -2,6 +2,7 @@
 
 use silicon_memory::Word;
 use x86_defs::rflags;
+use x86_defs::vmx::controls::primary;
 
 use super::element::{Once, RCX};
 use crate::cost;
@@ -44,9 +45,11 @@ pub fn repeat<S: Once, R: Repetition, T: Word, A: Word>(core: &mut Core, op: &Op
     if left == 0 {
         return Ok(());
     }
-    // Emulation of a device access carries its stores out after each element; single-stepping traps after each.
+    // Emulation of a device access carries its stores out after each element; single-stepping and the monitor trap stop
+    // after each.
     let mut single = MOST_SINGLE;
-    if core.mmu.mmio.active || core.rflags_rest & rflags::TF != 0 {
+    let traced = core.rflags_rest & rflags::TF != 0 || core.vmx.controls.primary & primary::MONITOR_TRAP_FLAG != 0;
+    if core.mmu.mmio.active || traced {
         single = 1;
     } else if core.rflags_rest & rflags::DF == 0 {
         let done = S::bulk::<T, A>(core, op, left, R::GO_ON)?;

@@ -17,13 +17,17 @@ const FROM_DR: u64 = 1 << 4;
 /// The register that the instruction means: DR4 and DR5 are DR6 and DR7 without debug extensions.
 fn resolve(core: &mut Core, op: &Op, number: u8, qualification: u64) -> Result<usize, Leave> {
     let aliased = matches!(number, 4 | 5);
-    if number > 7 || (aliased && core.cr4 & cr4::DE != 0) {
+    if number > 7 {
         return Err(core.ud());
     }
-    privileged(core)?;
+    // The exit comes before the checks of CR4.DE and privilege ("Relative Priority of Faults and VM Exits").
     if core.vmx.controls.primary & primary::MOV_DR_EXITING != 0 {
         return Err(core.vmexit(op, ExitReason::MovDr, qualification));
     }
+    if aliased && core.cr4 & cr4::DE != 0 {
+        return Err(core.ud());
+    }
+    privileged(core)?;
     if core.dr[7] & dr7::GD != 0 {
         core.fault = Fault { vector: vector::DB, error_code: None, address: dr6::BD };
         return Err(Leave::Fault);

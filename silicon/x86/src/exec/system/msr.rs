@@ -15,7 +15,8 @@ pub fn rdmsr(core: &mut Core, op: &Op) -> Done {
     if core.msr_exits(number, Direction::Read) {
         return Err(core.vmexit(op, ExitReason::Rdmsr, 0));
     }
-    let Some(value) = read(core, number) else { return Err(core.gp0()) };
+    let value = core.read_virtual_x2apic(number).or_else(|| read(core, number));
+    let Some(value) = value else { return Err(core.gp0()) };
     core.gpr[0] = value & 0xffff_ffff;
     core.gpr[2] = value >> 32;
     Err(Leave::End)
@@ -29,7 +30,8 @@ pub fn wrmsr(core: &mut Core, op: &Op) -> Done {
         return Err(core.vmexit(op, ExitReason::Wrmsr, 0));
     }
     let value = (core.gpr[0] & 0xffff_ffff) | core.gpr[2] << 32;
-    match write(core, number, value) {
+    let written = core.write_virtual_x2apic(number, value).unwrap_or_else(|| write(core, number, value));
+    match written {
         Some(()) => Err(Leave::End),
         None => Err(core.gp0()),
     }

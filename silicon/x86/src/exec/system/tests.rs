@@ -43,7 +43,6 @@ fn privileged_instructions_fault_in_user_mode_before_they_exit() {
         &[0x0f, 0x06],       // clts
         &[0x0f, 0x01, 0x38], // invlpg [rax]
         &[0x0f, 0x08],       // invd
-        &[0x0f, 0x23, 0xf8], // mov dr7, rax
         &[0x0f, 0x01, 0xf8], // swapgs
         &[0xfa],             // cli
         &[0xe4, 0x10],       // in al, 10h
@@ -142,7 +141,11 @@ fn debug_registers_exit_or_are_guarded_by_general_detect() {
     expect_exit(&mut core, &[0x0f, 0x21, 0xf3], ExitReason::MovDr, 6 | 1 << 4 | 3 << 8, 0);
     // mov rax, dr4 with CR4.DE
     core.cr4 |= cr4::DE;
+    expect_exit(&mut core, &[0x0f, 0x21, 0xe0], ExitReason::MovDr, 4 | 1 << 4, 0);
+    core.vmx.controls.primary = 0;
     expect_fault(&mut core, &[0x0f, 0x21, 0xe0], vector::UD, None);
+    // mov dr7, rax
+    expect_fault(&mut user(), &[0x0f, 0x23, 0xf8], vector::GP, Some(0));
 }
 
 #[test]

@@ -16,6 +16,11 @@ pub fn vmcall(core: &mut Core, op: &Op) -> Done {
     Err(core.vmexit(op, ExitReason::Vmcall, 0))
 }
 
+/// VMFUNC: no VMX instruction for the hypervisor, but a service of the processor to the guest.
+pub fn vmfunc(core: &mut Core, op: &Op) -> Done {
+    core.vm_function(op)
+}
+
 /// #UD outside of protected and 64-bit mode.
 fn check_mode(core: &mut Core) -> Result<(), Leave> {
     let compatibility = core.efer & efer::LMA != 0 && !core.seg[index::CS].has(rights::L);
