@@ -64,31 +64,31 @@ fn two_tests_of_memtest86_pass_on_32_bit() {
 }
 
 #[test]
-#[ignore = "15 seconds on an idle processor: tools/nightly.sh"]
+#[ignore = "15 seconds of processor time: tools/nightly.sh"]
 fn memtest86_passes_on_64_bit_and_one_processor() {
     one_pass("x64", Processors::One, Tests::AllButFade);
 }
 
 #[test]
-#[ignore = "a minute: tools/nightly.sh"]
+#[ignore = "15 seconds of processor time: tools/nightly.sh"]
 fn memtest86_passes_on_64_bit_and_two_processors() {
     one_pass("x64", Processors::Two, Tests::AllButFade);
 }
 
 #[test]
-#[ignore = "a minute: tools/nightly.sh"]
+#[ignore = "a minute of processor time: tools/nightly.sh"]
 fn memtest86_passes_on_32_bit_and_one_processor() {
     one_pass("ia32", Processors::One, Tests::AllButFade);
 }
 
 #[test]
-#[ignore = "a minute: tools/nightly.sh"]
+#[ignore = "a minute of processor time: tools/nightly.sh"]
 fn memtest86_passes_on_32_bit_and_two_processors() {
     one_pass("ia32", Processors::Two, Tests::AllButFade);
 }
 
 #[test]
-#[ignore = "four minutes: tools/nightly.sh"]
+#[ignore = "five minutes, as memory fades in real time: tools/nightly.sh"]
 fn memtest86_passes_with_every_test_that_it_does_by_itself() {
     one_pass("x64", Processors::One, Tests::All);
 }

@@ -36,10 +36,10 @@ fn each_is_told_once_and_not_at_all_when_quiet() {
 #[test]
 fn an_msr_that_does_not_exist_is_told_by_its_name() {
     let body = |a: &mut CodeAssembler| -> Result<(), AsmError> {
-        a.mov(ecx, 0x34)?;
+        a.mov(ecx, 0xc001_1029_u32)?;
         a.mov(eax, 0)?;
         a.rdmsr()
     };
     let image = case(Mode::Long64, body).expect("a case that can be encoded");
-    bare("no-msr", &image).run().must_say(8, &["read MSR 0x34 (MSR_SMI_COUNT)", "#GP", "triple fault"]);
+    bare("no-msr", &image).run().must_say(8, &["read MSR 0xc0011029 (MSR_AMD64_DE_CFG)", "#GP", "triple fault"]);
 }
