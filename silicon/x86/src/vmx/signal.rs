@@ -24,6 +24,14 @@ pub struct Signals {
 }
 
 impl Signals {
+    /// Whether nothing waits.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        let [a, b, c, d] = self.external;
+        a | b | c | d == 0 && !self.nmi && !self.init && self.sipi.is_none()
+    }
+
     /// The external interrupt of the highest priority.
     #[inline]
     #[must_use]
