@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help demo test bench setup nightly shell format
+.PHONY: help demo test bench setup systems nightly fuzz shell format
 
 help: ## this list
 	@echo "Glassvisor: KVM in user space, on a modelled x86-64 machine. Targets:"
@@ -21,7 +21,7 @@ shell: ## the same, to an interactive shell in the guest
 	@$(MAKE) --no-print-directory demo TIME=real APPEND="gv.shell $(APPEND)"
 
 test: ## formatting, lints, tiers, licences, unit tests, boot tests: what CI runs
-	@tools/setup.sh build guest
+	@tools/setup.sh build guest guest32
 	@tools/test.sh
 
 bench: ## compare with native and QEMU: table, JSON and picture in out/bench (BENCH='--smoke' for a short run)
@@ -31,11 +31,19 @@ bench: ## compare with native and QEMU: table, JSON and picture in out/bench (BE
 	cargo build --release -p vmm --bin glassvisor -p lab
 	cargo run -q --release -p lab -- bench --out out/bench $(BENCH)
 
+systems: ## run real systems: Debian's 32-bit kernel and programs; Debian on a disk with systemd, apt, Python, stress-ng
+	@tools/setup.sh build guest guest32 systems
+	@tools/systems.sh $(SYSTEMS)
+
 nightly: ## what takes longer: cargo-deny, many cases, QEMU cross-check, short benchmark
 	@tools/setup.sh
 	@tools/test.sh
 	cargo build --release -p vmm --bin glassvisor
 	@tools/nightly.sh
+
+fuzz: ## fuzz the processor with libFuzzer, an hour for each of four targets (FUZZ="60 vmcs" for less)
+	@tools/setup.sh build
+	@tools/fuzz.sh $(FUZZ)
 
 setup: ## install system packages and Rust where missing
 	@tools/setup.sh

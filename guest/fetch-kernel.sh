@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Obtain an unmodified Debian cloud kernel: download the newest signed package, unpack it, install nothing.
-#   usage: guest/fetch-kernel.sh 6.12|6.1
+# Obtain an unmodified Debian kernel: download the newest signed package, unpack it, install nothing.
+#   usage: guest/fetch-kernel.sh 6.12|6.1|6.1-686-pae
+# The first two are cloud kernels for amd64, the last one is the 32-bit kernel of i386 with PAE.
 # Result, complete or absent:
 #   .cache/kernels/VERSION/vmlinuz     the bzImage
 #   .cache/kernels/VERSION/modules/    the package's lib/modules/RELEASE (kernel/..., no modules.dep)
@@ -11,12 +12,15 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/apt-fetch.sh"
 
-[ $# -eq 1 ] || die "expected one argument: the version." "usage: guest/fetch-kernel.sh 6.12|6.1"
+usage="usage: guest/fetch-kernel.sh 6.12|6.1|6.1-686-pae"
+[ $# -eq 1 ] || die "expected one argument: the version." "$usage"
 case $1 in
-    [0-9]*.[0-9]*) prefix=$1 ;;
-    *) die "'$1' is not a kernel version." "usage: guest/fetch-kernel.sh 6.12|6.1" ;;
+    [0-9]*.[0-9]*-686-pae) prefix=${1%-686-pae} flavour=686-pae architecture=i386 ;;
+    *-*) die "'$1' is not a kernel version." "$usage" ;;
+    [0-9]*.[0-9]*) prefix=$1 flavour=cloud-amd64 architecture=amd64 ;;
+    *) die "'$1' is not a kernel version." "$usage" ;;
 esac
-target=$cache/kernels/$prefix
+target=$cache/kernels/$1
 
 if [ -s "$target/version" ] && [ -s "$target/vmlinuz" ] && [ "${GLASSVISOR_REFRESH:-0}" != 1 ]; then
     say "have $(head -n 1 "$target/version") in $target"
@@ -28,25 +32,26 @@ work=$(mktemp -d "$cache/kernels/.fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
 if [ -n "${KERNEL_DEB:-}" ]; then
-    [ -r "$KERNEL_DEB" ] || die "KERNEL_DEB=$KERNEL_DEB cannot be read." "Give the path of a linux-image-*-cloud-amd64 package."
+    [ -r "$KERNEL_DEB" ] || die "KERNEL_DEB=$KERNEL_DEB cannot be read." "Give the path of a linux-image-*-$flavour package."
     deb=$KERNEL_DEB
 else
     need apt-get apt
-    # The signed images: 6.12.117+deb12-cloud-amd64, 6.1.0-56-cloud-amd64; neither -dbg nor -unsigned nor the meta package.
-    pattern="^linux-image-${prefix//./\\.}\\.[0-9.]+([+-][a-z0-9.+]+)*-cloud-amd64\$"
+    [ "$architecture" = amd64 ] || use_architecture "$architecture"
+    # The signed images: 6.12.117+deb12-cloud-amd64, 6.1.0-56-cloud-amd64; neither -dbg nor -unsigned nor -rt nor the meta package.
+    pattern="^linux-image-${prefix//./\\.}\\.[0-9.]+([+-][a-qs-z0-9.+][a-z0-9.+]*)*-$flavour\$"
     name=$(newest_package "$pattern")
     if [ -n "$name" ]; then
-        say "downloading $name (about 35 MB) ..."
+        say "downloading $name (35 to 55 MB) ..."
         deb=$(download_package "$name" "$work/deb") || { say "the system's package lists look out of date"; name=; }
     fi
     if [ -z "$name" ]; then
         use_private_lists
         name=$(newest_package "$pattern")
-        [ -n "$name" ] || die "no Debian cloud kernel $prefix in this system's package sources." \
+        [ -n "$name" ] || die "no Debian kernel $1 in this system's package sources." \
             "Kernels 6.12 are in Debian 13 and in Debian 12 with security updates, 6.1 in Debian 12." \
-            "Add such a source to /etc/apt/sources.list.d/, or download a linux-image-$prefix*-cloud-amd64 package from" \
-            "https://packages.debian.org/ and run: KERNEL_DEB=FILE guest/fetch-kernel.sh $prefix"
-        say "downloading $name (about 35 MB) ..."
+            "Add such a source to /etc/apt/sources.list.d/, or download a linux-image-$prefix*-$flavour package from" \
+            "https://packages.debian.org/ and run: KERNEL_DEB=FILE guest/fetch-kernel.sh $1"
+        say "downloading $name (35 to 55 MB) ..."
         deb=$(download_package "$name" "$work/deb") || die "download of $name failed." "Check the network, then run this again."
     fi
 fi

@@ -29,6 +29,9 @@ head -c 5000 /dev/urandom >"$work/garbage.deb"
 refuses "not a readable Debian package" env GLASSVISOR_CACHE="$work/cache" KERNEL_DEB="$work/garbage.deb" "$here/fetch-kernel.sh" 6.12
 [ ! -e "$work/cache/kernels/6.12" ] || fail "a failed fetch left a kernel behind"
 [ -z "$(ls -A "$work/cache/kernels")" ] || fail "a failed fetch left files behind"
+refuses "is not a package" "$here/fetch-firmware.sh" grub
+refuses "not a readable Debian package" env GLASSVISOR_CACHE="$work/cache" FIRMWARE_DEB="$work/garbage.deb" "$here/fetch-firmware.sh" seabios
+[ -z "$(ls -A "$work/cache/firmware")" ] || fail "a failed fetch left files behind"
 refuses "fetch-kernel.sh 9.9" "$here/build-initramfs.sh" 9.9
 refuses "none of the names" bash -c "'$here/build/workload' nonsense || exit 1"
 echo "test-scripts: ok"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes too long for each change: cargo-deny (which has to be built first), many more property-test cases, tests
-# marked #[ignore], the guest's self-check under QEMU, and a short benchmark.
+# marked #[ignore], real systems, the guest's self-check under QEMU, and a short benchmark.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -12,12 +12,20 @@ if ! command -v cargo-deny >/dev/null; then
 fi
 cargo deny check bans licenses sources
 
+guest/build-crypto-initramfs.sh 6.12
 echo "nightly: property tests, 20000 cases each, and ignored tests"
-PROPTEST_CASES=${PROPTEST_CASES:-20000} cargo test -q --profile fast --workspace -- --include-ignored
+PROPTEST_CASES=${PROPTEST_CASES:-20000} cargo test -q --profile fast --workspace -- --include-ignored --skip pae:: --skip debian::
+
+echo "nightly: real systems"
+tools/systems.sh
 
 echo "nightly: random instructions against this processor, two million cases of a seed that changes daily"
 GLASSVISOR_CASES=${GLASSVISOR_CASES:-2000000} GLASSVISOR_SEED=$(date +%Y%m%d) \
     cargo test -q --profile fast -p silicon-x86 --test random -- --nocapture
+
+echo "nightly: fuzz targets of the processor, half a million inputs each"
+GLASSVISOR_CASES=${GLASSVISOR_FUZZ_CASES:-500000} GLASSVISOR_SEED=$(date +%Y%m%d) \
+    cargo test -q --profile fast -p silicon-x86 --test fuzz
 
 echo "nightly: the guest's self-check under QEMU TCG (4 processors)"
 log=$(mktemp)

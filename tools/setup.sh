@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Install what is missing on a Debian machine, and say so; do nothing where nothing is missing.
-#   usage: tools/setup.sh [build] [guest] [bench]        nothing means all
+#   usage: tools/setup.sh [build] [guest] [guest32] [bench] [systems]        nothing means all
 #     build   compiler, linker and Rust
 #     guest   what builds the guest's initramfs
+#     guest32 a compiler for 32-bit programs
+#     systems what builds a disk with a full Debian
 #     bench   QEMU, to compare with
 # GLASSVISOR_NO_INSTALL=1: only name what is missing, and fail.
 set -euo pipefail
@@ -10,6 +12,7 @@ set -euo pipefail
 RUST_NEEDED=1.95
 declare -A program_of=( # package -> a program or file that shows it is there
     [gcc]=gcc [make]=make [libc6-dev]=/usr/include/stdlib.h [binutils]=readelf [cpio]=cpio [xz-utils]=xz
+    [gcc-multilib]=/usr/lib32/libc.a [mmdebstrap]=mmdebstrap [fakeroot]=fakeroot [e2fsprogs]=mke2fs
     [busybox-static]=busybox [qemu-system-x86]=qemu-system-x86_64 [curl]=curl
 )
 
@@ -19,17 +22,19 @@ present() { case $1 in /*) [ -e "$1" ] ;; *) command -v "$1" >/dev/null 2>&1 ;; 
 
 packages=()
 rust=
-[ $# -gt 0 ] || set -- build guest bench
+[ $# -gt 0 ] || set -- build guest guest32 bench systems
 for part in "$@"; do
     case $part in
         build) packages+=(gcc libc6-dev make); rust=1 ;;
         guest) packages+=(gcc libc6-dev make binutils cpio xz-utils busybox-static) ;;
+        guest32) packages+=(gcc-multilib) ;;
+        systems) packages+=(mmdebstrap fakeroot e2fsprogs) ;;
         bench) packages+=(qemu-system-x86) ;;
-        *) die "'$part' is none of: build guest bench" ;;
+        *) die "'$part' is none of: build guest guest32 bench systems" ;;
     esac
 done
 
-export PATH="$HOME/.cargo/bin:$PATH"
+export PATH="$HOME/.cargo/bin:$PATH:/usr/sbin:/sbin"
 rust_version() { rustc --version 2>/dev/null | sed -n 's/^rustc \([0-9.]*\).*/\1/p'; }
 rust_is_new_enough() {
     local have

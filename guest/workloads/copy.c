@@ -1,5 +1,6 @@
 /* Copies of 8 MiB: string instruction, 64-bit moves, 128-bit moves. The "alias" variants put the buffers 4096 pages
  * apart, where source and destination share an entry of any direct-mapped table of up to 4096 pages; the others add 37 pages. */
+#ifdef __x86_64__
 #include "workload.h"
 
 #include <emmintrin.h>
@@ -64,3 +65,4 @@ uint64_t copy64(uint64_t kib) { return copy_all(MOVE_64, kib, ALIAS + 37 * PAGE)
 uint64_t copy64_alias(uint64_t kib) { return copy_all(MOVE_64, kib, ALIAS); }
 uint64_t copysse(uint64_t kib) { return copy_all(MOVE_128, kib, ALIAS + 37 * PAGE); }
 uint64_t copysse_alias(uint64_t kib) { return copy_all(MOVE_128, kib, ALIAS); }
+#endif

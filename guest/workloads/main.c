@@ -20,12 +20,14 @@ static const struct workload table[] = {
     { "fib", "recursive calls and returns", 29860703, fib },
     { "fpmix", "SSE2 double precision: bodies, matrices, roots", 6000, fpmix },
     { "tlbchase", "dependent loads over 64 MiB", 4000000, tlbchase },
+#ifdef __x86_64__
     { "repmovs", "rep movsq, KiB", 131072, repmovs },
     { "repmovs_alias", "the same, buffers 4096 pages apart", 131072, repmovs_alias },
     { "copy64", "64-bit loads and stores, KiB", 131072, copy64 },
     { "copy64_alias", "the same, buffers 4096 pages apart", 131072, copy64_alias },
     { "copysse", "128-bit loads and stores, KiB", 131072, copysse },
     { "copysse_alias", "the same, buffers 4096 pages apart", 131072, copysse_alias },
+#endif
     { "pagefault", "first touch of anonymous pages", 32768, pagefault },
     { "syscall", "getppid", 500000, syscall_getppid },
     { "forkexec", "fork, exec and wait", 250, forkexec },

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::acpi::{self, Platform, VirtioWindow};
+use crate::acpi::{self, Keyboard, Platform, VirtioWindow};
 use crate::boot::{self, BootError, BootSource, Loaded};
 use crate::devices::virtio::{Block, DirtyRanges, MmioTransport};
 use crate::devices::{
@@ -138,11 +138,50 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl<V: MachineVm> Machine<V> {
     /// Puts a machine together: `cpus` processors, one virtio block device per disk, COM1 to `serial_out`.
     pub fn new(
+        vm: V,
+        memory_bytes: u64,
+        cpus: u8,
+        disks: Vec<Block>,
+        serial_out: Box<dyn Write + Send>,
+    ) -> Result<Self, MachineError> {
+        Self::assemble(vm, memory_bytes, cpus, disks, serial_out, |bus, _, switch| {
+            let system = Arc::new(Mutex::new(SystemController::new(switch.clone())));
+            bus.add_ports(I8042, 1, &system)?;
+            bus.add_ports(I8042 + 4, 1, &system)?;
+            bus.add_ports(PCI_CONFIG, PCI_CONFIG_PORTS, &Arc::new(Mutex::new(NoPci::new(switch.clone()))))
+        })
+    }
+
+    /// Puts a machine together that starts with firmware, at the reset vector: as [`Machine::new`], with a chipset.
+    pub fn with_firmware(
+        vm: V,
+        memory_bytes: u64,
+        cpus: u8,
+        disks: Vec<Block>,
+        serial_out: Box<dyn Write + Send>,
+        firmware: FirmwareSource<'_>,
+    ) -> Result<Self, MachineError> {
+        let FirmwareSource { path, image, menu_wait_ms, debug_console } = firmware;
+        let mut machine = Self::assemble(vm, memory_bytes, cpus, disks, serial_out, |bus, lines, switch| {
+            pc::add_chipset(bus, lines, switch, debug_console)
+        })?;
+        let rom = boot::firmware::place(&machine.ram, path, image)?;
+        machine.vm.map_rom(&rom)?;
+        lock(&machine.rtc).preset(&pc::cmos(&machine.ram, cpus));
+        machine.platform.keyboard = Keyboard::Present;
+        let config = pc::firmware_config(&machine.ram, &machine.platform, menu_wait_ms);
+        let (base, count) = pc::FW_CFG_PORTS;
+        machine.bus.add_ports(base, count, &Arc::new(Mutex::new(config)))?;
+        Ok(machine)
+    }
+
+    fn assemble(
         mut vm: V,
         memory_bytes: u64,
         cpus: u8,
         disks: Vec<Block>,
         serial_out: Box<dyn Write + Send>,
+        chipset: impl FnOnce(&mut Bus, &IrqLines, &PowerSwitch) -> Result<(), BusError>,
     ) -> Result<Self, MachineError> {
         if cpus == 0 || cpus > MAX_CPUS {
             return Err(MachineError::Cpus(cpus));
@@ -164,10 +203,7 @@ impl<V: MachineVm> Machine<V> {
         bus.add_ports(COM1, 8, &com1)?;
         let rtc = Arc::new(Mutex::new(Rtc::new(clock.clone(), lines.clone())));
         bus.add_ports(RTC_PORT, 2, &rtc)?;
-        let system = Arc::new(Mutex::new(SystemController::new(switch.clone())));
-        bus.add_ports(I8042, 1, &system)?;
-        bus.add_ports(I8042 + 4, 1, &system)?;
-        bus.add_ports(PCI_CONFIG, PCI_CONFIG_PORTS, &Arc::new(Mutex::new(NoPci::new(switch.clone()))))?;
+        chipset(&mut bus, &lines, &switch)?;
         bus.add_ports(acpi::PM1A_EVENT, 6, &Arc::new(Mutex::new(SleepControl::new(switch.clone()))))?;
         bus.add_ports(DEBUG_EXIT_PORT, 4, &Arc::new(Mutex::new(DebugExit::new(switch.clone()))))?;
         bus.add_ports(crate::devices::POST_PORT, 1, &Arc::new(Mutex::new(crate::devices::PostPort)))?;
@@ -179,7 +215,7 @@ impl<V: MachineVm> Machine<V> {
             bus.add_memory(base, VIRTIO_MMIO_SIZE, &Arc::new(Mutex::new(device)))?;
             windows.push(VirtioWindow { base: base as u32, size: VIRTIO_MMIO_SIZE as u32, gsi });
         }
-        let platform = Platform { cpus, virtio: windows };
+        let platform = Platform { cpus, virtio: windows, keyboard: Keyboard::Absent };
         Ok(Self { vm, ram, bus, lines, dirty, clock, switch, com1, rtc, wakeup: None, platform })
     }
 
@@ -276,5 +312,8 @@ impl<V: MachineVm> Machine<V> {
     }
 }
 
+mod pc;
 #[cfg(test)]
 mod tests;
+
+pub use pc::{DEFAULT_MENU_WAIT_MS, FirmwareSource};

@@ -145,6 +145,43 @@ impl GuestRam {
     }
 }
 
+/// Read-only memory: firmware.
+#[derive(Clone, Debug)]
+pub struct GuestRom {
+    inner: Arc<GuestMemoryMmap>,
+    start: u64,
+    size: u64,
+}
+
+impl GuestRom {
+    /// Memory at `start` with this content, of whole pages.
+    pub fn new(start: u64, content: &[u8]) -> Result<Self, MemoryError> {
+        let size = content.len() as u64;
+        if size == 0 || !size.is_multiple_of(PAGE) {
+            return Err(MemoryError::NotPages { asked: size });
+        }
+        let inner = GuestMemoryMmap::from_ranges(&[(GuestAddress(start), content.len())])
+            .map_err(|error| MemoryError::Host { asked: size, reason: error.to_string() })?;
+        inner.write_slice(content, GuestAddress(start)).map_err(|_| MemoryError::Outside { gpa: start, len: size })?;
+        Ok(Self { inner: Arc::new(inner), start, size })
+    }
+
+    /// The memory as rust-vmm's crates take it.
+    pub fn mmap(&self) -> &Arc<GuestMemoryMmap> {
+        &self.inner
+    }
+
+    /// First guest-physical address.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

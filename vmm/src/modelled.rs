@@ -1,13 +1,14 @@
 //! The modelled machine behind [`MachineVm`]: Glassvisor's own hypervisor.
 
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use hypervisor::{Level, MemoryFlags, Vm, VmConfig};
 use kvm_bindings::{kvm_regs, kvm_sregs};
-use vm_memory::{GuestMemoryBackend, GuestMemoryRegion, MemoryRegionAddress};
+use vm_memory::{GuestMemoryBackend, GuestMemoryMmap, GuestMemoryRegion, MemoryRegionAddress};
 
 use crate::explain;
-use crate::memory::GuestRam;
+use crate::memory::{GuestRam, GuestRom};
 use crate::report::{Counts, ExitCount, InterruptCount, MsrCount, VcpuCounts};
 use crate::trace::TraceRecord;
 use crate::vm::{Kicker, LineLevel, MachineVm, TraceSink, VcpuExit, VmError};
@@ -16,7 +17,8 @@ use crate::vm::{Kicker, LineLevel, MachineVm, TraceSink, VcpuExit, VmError};
 pub struct ModelledVm {
     // Dropped before the memory, as it reaches into it.
     vm: Vm,
-    ram: Vec<GuestRam>,
+    memory: Vec<Arc<GuestMemoryMmap>>,
+    slots: u32,
 }
 
 fn vm_error(error: hypervisor::Error) -> VmError {
@@ -26,7 +28,26 @@ fn vm_error(error: hypervisor::Error) -> VmError {
 impl ModelledVm {
     /// A VM without memory and processors.
     pub fn new(config: VmConfig) -> Result<Self, VmError> {
-        Ok(Self { vm: Vm::new(config).map_err(vm_error)?, ram: Vec::new() })
+        Ok(Self { vm: Vm::new(config).map_err(vm_error)?, memory: Vec::new(), slots: 0 })
+    }
+
+    /// Gives memory to the VM, one slot a region.
+    #[expect(unsafe_code, reason = "the hypervisor takes guest memory by its host address, as KVM does")]
+    fn map(&mut self, memory: &Arc<GuestMemoryMmap>, flags: MemoryFlags) -> Result<(), VmError> {
+        self.memory.push(memory.clone());
+        for region in memory.iter() {
+            let host = region
+                .get_host_address(MemoryRegionAddress(0))
+                .ok()
+                .and_then(NonNull::new)
+                .ok_or_else(|| VmError("guest memory has no host address".into()))?;
+            let (start, len) = (region.start_addr().0, region.len());
+            // SAFETY: the region is mapped readable and writable for `len` bytes from `host`, and stays so as long as
+            // `self.memory` holds its owner, which is dropped after `self.vm`.
+            unsafe { self.vm.set_user_memory_region(self.slots, start, len, host, flags) }.map_err(vm_error)?;
+            self.slots += 1;
+        }
+        Ok(())
     }
 
     fn check(&self, vcpu: usize) -> Result<(), VmError> {
@@ -35,22 +56,12 @@ impl ModelledVm {
 }
 
 impl MachineVm for ModelledVm {
-    #[expect(unsafe_code, reason = "the hypervisor takes guest memory by its host address, as KVM does")]
     fn map_memory(&mut self, ram: &GuestRam) -> Result<(), VmError> {
-        self.ram.push(ram.clone());
-        for (slot, region) in (0..).zip(ram.mmap().iter()) {
-            let host = region
-                .get_host_address(MemoryRegionAddress(0))
-                .ok()
-                .and_then(NonNull::new)
-                .ok_or_else(|| VmError("guest memory has no host address".into()))?;
-            let (start, len) = (region.start_addr().0, region.len());
-            // SAFETY: the region is mapped readable and writable for `len` bytes from `host`, and stays so as long as
-            // `self.ram` holds its owner, which is dropped after `self.vm`.
-            unsafe { self.vm.set_user_memory_region(slot, start, len, host, MemoryFlags::ReadWrite) }
-                .map_err(vm_error)?;
-        }
-        Ok(())
+        self.map(ram.mmap(), MemoryFlags::ReadWrite)
+    }
+
+    fn map_rom(&mut self, rom: &GuestRom) -> Result<(), VmError> {
+        self.map(rom.mmap(), MemoryFlags::ReadOnly)
     }
 
     fn add_vcpu(&mut self, apic_id: u32) -> Result<usize, VmError> {
@@ -113,6 +124,9 @@ impl MachineVm for ModelledVm {
     }
 
     fn run(&mut self) -> Result<(usize, VcpuExit<'_>), VmError> {
+        for notice in self.vm.take_notices() {
+            eprintln!("glassvisor: {notice}");
+        }
         self.vm.run().map_err(vm_error)
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use kvm_bindings::{kvm_regs, kvm_sregs};
 
-use crate::memory::GuestRam;
+use crate::memory::{GuestRam, GuestRom};
 use crate::report::Counts;
 use crate::trace::TraceRecord;
 use crate::vm::{Kicker, LineLevel, MachineVm, TraceSink, VcpuExit, VmError};
@@ -37,6 +37,7 @@ pub struct Scripted {
     pub wakeup: Option<u64>,
     pub now_ns: u64,
     pub ram: Option<GuestRam>,
+    pub rom: Option<GuestRom>,
     pending_read: bool,
     kicker: Kicker,
     sink: Option<TraceSink>,
@@ -54,6 +55,7 @@ impl Scripted {
             wakeup: None,
             now_ns: 0,
             ram: None,
+            rom: None,
             pending_read: false,
             kicker: Kicker::new(),
             sink: None,
@@ -64,6 +66,11 @@ impl Scripted {
 impl MachineVm for Scripted {
     fn map_memory(&mut self, ram: &GuestRam) -> Result<(), VmError> {
         self.ram = Some(ram.clone());
+        Ok(())
+    }
+
+    fn map_rom(&mut self, rom: &GuestRom) -> Result<(), VmError> {
+        self.rom = Some(rom.clone());
         Ok(())
     }
 

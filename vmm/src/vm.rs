@@ -7,7 +7,7 @@ use kvm_bindings::{kvm_regs, kvm_sregs};
 
 pub use hypervisor::{Kicker, VcpuExit};
 
-use crate::memory::GuestRam;
+use crate::memory::{GuestRam, GuestRom};
 use crate::report::Counts;
 use crate::trace::TraceRecord;
 
@@ -30,6 +30,8 @@ pub type TraceSink = Box<dyn FnMut(&TraceRecord) + Send>;
 pub trait MachineVm {
     /// Gives all RAM regions to the VM, one slot each. The VM keeps the memory alive as long as itself.
     fn map_memory(&mut self, ram: &GuestRam) -> Result<(), VmError>;
+    /// Gives read-only memory to the VM, in a slot of its own; the guest's stores there leave as MMIO.
+    fn map_rom(&mut self, rom: &GuestRom) -> Result<(), VmError>;
     /// Adds a vCPU with the given local APIC id; returns its index. The first is the bootstrap processor.
     fn add_vcpu(&mut self, apic_id: u32) -> Result<usize, VmError>;
     fn regs(&self, vcpu: usize) -> Result<kvm_regs, VmError>;
@@ -63,6 +65,9 @@ pub trait MachineVm {
 impl<V: MachineVm + ?Sized> MachineVm for Box<V> {
     fn map_memory(&mut self, ram: &GuestRam) -> Result<(), VmError> {
         (**self).map_memory(ram)
+    }
+    fn map_rom(&mut self, rom: &GuestRom) -> Result<(), VmError> {
+        (**self).map_rom(rom)
     }
     fn add_vcpu(&mut self, apic_id: u32) -> Result<usize, VmError> {
         (**self).add_vcpu(apic_id)

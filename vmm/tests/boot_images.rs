@@ -122,13 +122,23 @@ fn foreign_images_are_named() {
 }
 
 #[test]
-fn old_and_32_bit_kernels_are_refused_with_the_reason() {
+fn old_kernels_are_refused_with_the_reason() {
     let mut kernel = samples::bzimage();
     kernel[0x206] = 4;
     assert!(message(&kernel).contains("2.04"));
+}
+
+#[test]
+fn a_bzimage_without_a_64_bit_entry_starts_in_protected_mode_with_boot_params_in_esi() {
     let mut kernel = samples::bzimage();
     kernel[0x236] = 0;
-    assert!(message(&kernel).contains("32-bit"));
+    let (ram, loaded) = load_into(8, &kernel);
+    let loaded = loaded.unwrap();
+    assert_eq!((loaded.protocol, loaded.entry.mode), (Protocol::BzImage, EntryMode::Protected32));
+    let regs = loaded.entry.regs;
+    assert_eq!(regs.rip, samples::LOAD);
+    assert_eq!((regs.rbx, regs.rbp, regs.rdi), (0, 0, 0));
+    assert_eq!(u32_at(&ram, regs.rsi + 0x202), u32::from_le_bytes(*b"HdrS"));
 }
 
 #[test]

@@ -35,6 +35,10 @@ const char *check_code_rewrite(void)
      * movb $0x22, 1(%rip over itself) ; mov $0x11, %al -> becomes mov $0x22, %al ; movzbl %al, %eax ; ret */
     static const unsigned char self[] = { 0xc6, 0x05, 0x01, 0, 0, 0, 0x22, 0xb0, 0x11, 0x0f, 0xb6, 0xc0, 0xc3 };
     memcpy(code + 64, self, sizeof self);
+#ifndef __x86_64__
+    uint32_t immediate = (uint32_t)(uintptr_t)(code + 64 + 8); /* the address, where 64-bit code has a distance */
+    memcpy(code + 64 + 2, &immediate, sizeof immediate);
+#endif
     uint32_t (*modify)(void) = (uint32_t (*)(void))(uintptr_t)(code + 64);
     EXPECT(modify() == 0x22);
     code[64 + 8] = 0x33;
@@ -111,11 +115,19 @@ const char *check_strings(void)
     /* Fill, scan, compare. */
     uint64_t pattern = 0x0102030405060708u;
     d = to, n = 100;
+#ifdef __x86_64__
     __asm__ volatile("rep stosq" : "+D"(d), "+c"(n) : "a"(pattern) : "memory");
+#else
+    for (unsigned at = 0; at < 800; at += 8)
+        memcpy(to + at, &pattern, 8);
+    uint32_t word = (uint32_t)pattern;
+    d = to, n = 1;
+    __asm__ volatile("rep stosl" : "+D"(d), "+c"(n) : "a"(word) : "memory");
+#endif
     EXPECT(!memcmp(to, &pattern, 8) && !memcmp(to + 792, &pattern, 8));
     to[500] = 0;
     d = to, n = 800;
-    __asm__ volatile("xor %%eax, %%eax\n\trepne scasb" : "+D"(d), "+c"(n) : : "rax", "cc", "memory");
+    __asm__ volatile("xor %%eax, %%eax\n\trepne scasb" : "+D"(d), "+c"(n) : : "eax", "cc", "memory");
     EXPECT(d == to + 501 && n == 299);
     memcpy(to + PAGE, to, 800);
     to[PAGE + 640] ^= 1;
@@ -128,10 +140,11 @@ const char *check_strings(void)
 const char *check_integer(void)
 {
     volatile uint64_t a = 0xfedcba9876543210u, b = 0x0123456789abcdefu;
+    uint64_t low, flags, carry;
+#ifdef __x86_64__
     unsigned __int128 product = (unsigned __int128)a * b;
     EXPECT((uint64_t)product == 0x2236d88fe5618cf0u && (uint64_t)(product >> 64) == 0x0121fa00ad77d742u);
     EXPECT((uint64_t)(product / (b | 1)) == a);
-    uint64_t low, flags, carry;
     __asm__("add %2, %1\n\tpushfq\n\tpop %0" : "=r"(flags), "=r"(low) : "r"((uint64_t)1), "1"(UINT64_MAX) : "cc");
     EXPECT(low == 0 && (flags & 0x8d5) == 0x55); /* CF, PF, AF, ZF; not SF, OF */
     __asm__("sub %2, %1\n\tpushfq\n\tpop %0" : "=r"(flags), "=r"(low) : "r"((uint64_t)1), "1"((uint64_t)INT64_MIN) : "cc");
@@ -143,6 +156,17 @@ const char *check_integer(void)
     EXPECT(found == 56);
     __asm__("bsf %1, %0" : "=r"(found) : "r"(a) : "cc");
     EXPECT(found == 4);
+#else
+    EXPECT(a * b == 0x2236d88fe5618cf0u && a / b == 0xe0 && a % b == a - 0xe0 * b);
+    uint32_t eflags, half, borrow;
+    __asm__("add %2, %1\n\tpushf\n\tpop %0" : "=r"(eflags), "=r"(half) : "r"(1), "1"(UINT32_MAX) : "cc");
+    EXPECT(half == 0 && (eflags & 0x8d5) == 0x55); /* CF, PF, AF, ZF; not SF, OF */
+    __asm__("sub %2, %1\n\tpushf\n\tpop %0" : "=r"(eflags), "=r"(half) : "r"(1), "1"(INT32_MIN) : "cc");
+    EXPECT(half == INT32_MAX && (eflags & 0x8d5) == 0x814); /* OF, AF, PF */
+    __asm__("stc\n\trcl $1, %0\n\tsbb %1, %1" : "=r"(half), "=r"(borrow) : "0"(1u << 31) : "cc");
+    EXPECT(half == 1 && borrow == UINT32_MAX);
+    (void)low, (void)flags, (void)carry;
+#endif
     uint32_t word[4] = { 0, 0, 0, 0 }; /* BT with a register reaches beyond the operand */
     __asm__("btsl %1, %0" : "+m"(word) : "r"(100) : "cc", "memory");
     EXPECT(word[3] == 1u << 4);

@@ -36,6 +36,19 @@ static const struct { const char *name; const char *(*run)(void); } checks[] = {
     { "thread_float", check_thread_float },
     { "clocks", check_clocks },
     { "timers", check_timers },
+    { "ptrace", check_ptrace },
+    { "watchpoint", check_watchpoint },
+    { "data_segments", check_data_segments },
+#ifdef __x86_64__
+    { "code_32", check_code_32 },
+#else
+    { "code_16", check_code_16 },
+    { "code_64", check_code_64 },
+    { "int80", check_int80 },
+    { "vdso", check_vdso },
+    { "thread_area", check_thread_area },
+    { "legacy", check_legacy },
+#endif
 };
 #define CHECKS (sizeof checks / sizeof checks[0])
 

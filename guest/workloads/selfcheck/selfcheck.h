@@ -38,5 +38,15 @@ const char *check_strings(void);
 const char *check_integer(void);
 const char *check_clocks(void);
 const char *check_timers(void);
+const char *check_ptrace(void);
+const char *check_watchpoint(void);
+const char *check_data_segments(void);
+const char *check_code_16(void);
+const char *check_code_32(void);
+const char *check_code_64(void);
+const char *check_int80(void);
+const char *check_vdso(void);
+const char *check_thread_area(void);
+const char *check_legacy(void);
 
 #endif

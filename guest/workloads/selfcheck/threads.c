@@ -84,7 +84,9 @@ const char *check_condvar(void)
     return NULL;
 }
 
-static void add_128(uint64_t value)
+#ifdef __x86_64__
+/* 128 bits by CMPXCHG16B. */
+static void add_wide(uint64_t value)
 {
     uint64_t low = wide.low, high = wide.high;
     for (unsigned char done = 0; !done;) {
@@ -94,6 +96,20 @@ static void add_128(uint64_t value)
                          : "b"(new_low), "c"(new_high) : "cc", "memory");
     }
 }
+
+#else
+/* 64 bits by CMPXCHG8B. */
+static void add_wide(uint64_t value)
+{
+    uint64_t seen = wide.low;
+    for (unsigned char done = 0; !done;) {
+        uint64_t new = seen + value;
+        __asm__ volatile("lock cmpxchg8b %1\n\tsetz %0"
+                         : "=q"(done), "+m"(wide.low), "+A"(seen)
+                         : "b"((uint32_t)new), "c"((uint32_t)(new >> 32)) : "cc", "memory");
+    }
+}
+#endif
 
 static void *atomics_body(void *arg)
 {
@@ -106,7 +122,7 @@ static void *atomics_body(void *arg)
         while (!atomic_compare_exchange_weak(&compared, &seen, seen + 1))
             ;
         atomic_fetch_xor(&narrow, 0x5a);
-        add_128(UINT64_MAX / 3);
+        add_wide(UINT64_MAX / 3);
     }
     return NULL;
 }
@@ -117,12 +133,26 @@ const char *check_atomics(void)
     if (wrong)
         return wrong;
     EXPECT(total == (uint64_t)THREADS * TURNS * (TURNS - 1) / 2);
+#ifdef __x86_64__
     unsigned __int128 sum = 0, step = ((unsigned __int128)(UINT64_MAX / 3) << 64) + UINT64_MAX / 3;
     for (int i = 0; i < THREADS * TURNS; i++)
         sum += step;
     EXPECT(wide.low == (uint64_t)sum && wide.high == (uint64_t)(sum >> 64));
+#else
+    EXPECT(wide.low == (uint64_t)THREADS * TURNS * (UINT64_MAX / 3));
+#endif
     return NULL;
 }
+
+#ifdef __x86_64__
+#define VECTOR "xmm9"
+#define SYSTEM_CALL "syscall"
+#define CLOBBERED "rcx", "r11"
+#else
+#define VECTOR "xmm5"
+#define SYSTEM_CALL "int $0x80"
+#define CLOBBERED "cc"
+#endif
 
 /* Vector and x87 registers must survive a switch to another thread that uses them: hold a value in both over a system
  * call that yields. */
@@ -133,16 +163,16 @@ static void *float_body(void *arg)
         double vector = 0;
         long double stack = 0;
         long result = SYS_sched_yield;
-        __asm__ volatile("movsd %[me], %%xmm9\n\t"
+        __asm__ volatile("movsd %[me], %%" VECTOR "\n\t"
                          "fldl %[me]\n\t"
                          "fadd %%st(0), %%st(0)\n\t"
-                         "syscall\n\t"
+                         SYSTEM_CALL "\n\t"
                          "fstpt %[stack]\n\t"
-                         "movsd %%xmm9, %[vector]"
+                         "movsd %%" VECTOR ", %[vector]"
                          : [vector] "=m"(vector), [stack] "=m"(stack), "+a"(result)
-                         : [me] "m"(me) : "rcx", "r11", "xmm9", "st", "memory");
+                         : [me] "m"(me) : CLOBBERED, VECTOR, "st", "memory");
         if (vector != me)
-            return "xmm9 to keep its value over a yield";
+            return VECTOR " to keep its value over a yield";
         if (stack != 2 * (long double)me)
             return "st(0) to keep its value over a yield";
     }

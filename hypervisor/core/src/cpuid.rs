@@ -38,8 +38,8 @@ impl Vcpu {
     }
 
     fn hardware_leaf(&self, leaf: u32, subleaf: u32, vcpus: usize) -> CpuidResult {
-        let model = &self.processor.core.model;
-        let mut r = model.cpuid(leaf, subleaf);
+        let core = &self.processor.core;
+        let mut r = core.model.cpuid_with_state(leaf, subleaf, core.xcr0, core.msrs.xss);
         // Threads are numbered in one package, one thread a core.
         let width = vcpus.next_power_of_two().trailing_zeros();
         match leaf {
@@ -55,6 +55,8 @@ impl Vcpu {
                     r.ecx |= 1 << 27;
                 }
             }
+            // OSPKE follows CR4.
+            7 if subleaf == 0 && self.processor.core.cr4 & cr4::PKE != 0 => r.ecx |= 1 << 4,
             4 if r.eax & 0x1f != 0 => {
                 r.eax = r.eax & 0x3fff | ((1 << width) - 1) << 26;
                 // The last level is shared by the package.

@@ -21,7 +21,9 @@ mod routing;
 pub use irqchip::{
     Claim, IrqStatus, Irqchip, IrqchipConfig, PendingInterrupt, PitReinjection, PvIpiError, SetIrqError,
 };
-pub use lapic::{ApicMode, Features, GeneralProtection, LocalApic, Lvt, MsrError, PvEoiFlag, TimerDeadline, deliver};
+pub use lapic::{
+    ApicMode, EoiBroadcast, Features, GeneralProtection, LocalApic, Lvt, MsrError, PvEoiFlag, TimerDeadline, deliver,
+};
 pub use message::{
     DeliveryMode, DestinationMode, IpiRequest, Message, Origin, Shorthand, Signal, TriggerMode, VcpuSignal,
 };

@@ -14,6 +14,15 @@ pub mod cr0 {
     pub const PG: u64 = 1 << 31;
 }
 
+pub mod cr3 {
+    /// User pointers carry metadata in bits 62:57 ("Linear-Address Masking").
+    pub const LAM_U57: u64 = 1 << 61;
+    /// User pointers carry metadata in bits 62:48, where [`LAM_U57`] is clear.
+    pub const LAM_U48: u64 = 1 << 62;
+    /// Of the source operand of MOV to CR3: keep the translations of the PCID.
+    pub const KEEP_TRANSLATIONS: u64 = 1 << 63;
+}
+
 pub mod cr4 {
     pub const VME: u64 = 1 << 0;
     pub const PVI: u64 = 1 << 1;
@@ -36,6 +45,8 @@ pub mod cr4 {
     pub const SMEP: u64 = 1 << 20;
     pub const SMAP: u64 = 1 << 21;
     pub const PKE: u64 = 1 << 22;
+    pub const PKS: u64 = 1 << 24;
+    pub const LAM_SUP: u64 = 1 << 28;
 }
 
 pub mod efer {

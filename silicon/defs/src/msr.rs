@@ -2,6 +2,7 @@
 
 pub const IA32_TSC: u32 = 0x10;
 pub const IA32_APIC_BASE: u32 = 0x1b;
+pub const MSR_SMI_COUNT: u32 = 0x34;
 pub const IA32_FEATURE_CONTROL: u32 = 0x3a;
 pub const IA32_TSC_ADJUST: u32 = 0x3b;
 pub const IA32_SPEC_CTRL: u32 = 0x48;
@@ -12,6 +13,7 @@ pub const MSR_PLATFORM_INFO: u32 = 0xce;
 pub const IA32_MTRRCAP: u32 = 0xfe;
 pub const IA32_ARCH_CAPABILITIES: u32 = 0x10a;
 pub const IA32_FLUSH_CMD: u32 = 0x10b;
+pub const MSR_MISC_FEATURES_ENABLES: u32 = 0x140;
 pub const IA32_SYSENTER_CS: u32 = 0x174;
 pub const IA32_SYSENTER_ESP: u32 = 0x175;
 pub const IA32_SYSENTER_EIP: u32 = 0x176;
@@ -20,6 +22,7 @@ pub const IA32_MCG_STATUS: u32 = 0x17a;
 pub const IA32_MCG_CTL: u32 = 0x17b;
 pub const IA32_MISC_ENABLE: u32 = 0x1a0;
 pub const IA32_DEBUGCTL: u32 = 0x1d9;
+pub const MSR_POWER_CTL: u32 = 0x1fc;
 pub const IA32_MTRR_PHYSBASE0: u32 = 0x200;
 pub const IA32_MTRR_FIX64K_00000: u32 = 0x250;
 pub const IA32_MTRR_FIX16K_80000: u32 = 0x258;
@@ -27,8 +30,10 @@ pub const IA32_MTRR_FIX4K_C0000: u32 = 0x268;
 pub const IA32_PAT: u32 = 0x277;
 pub const IA32_MTRR_DEF_TYPE: u32 = 0x2ff;
 pub const IA32_PERF_GLOBAL_CTRL: u32 = 0x38f;
+pub const IA32_MC0_CTL: u32 = 0x400;
 pub const IA32_VMX_BASIC: u32 = 0x480;
 pub const IA32_TSC_DEADLINE: u32 = 0x6e0;
+pub const IA32_PKRS: u32 = 0x6e1;
 /// First of the x2APIC registers: register offset >> 4 is added.
 pub const X2APIC_BASE: u32 = 0x800;
 pub const IA32_XSS: u32 = 0xda0;

@@ -17,5 +17,5 @@ pub mod x87;
 
 pub use flags::{Flags, Rounding};
 pub use mxcsr::{Mxcsr, SimdException};
-pub use sse::{F32, F64, Float, Ordering4, RoundImm, Signalling};
+pub use sse::{F32, F64, Float, HalfImm, Ordering4, RoundImm, Signalling};
 pub use x87::{ControlWord, F80, Outcome};

@@ -5,9 +5,9 @@
 mod operands;
 
 use operands::Random;
-use rustc_apfloat::ieee::{Double, Single, X87DoubleExtended};
-use rustc_apfloat::{Float as _, Round, Status, StatusAnd};
-use silicon_float::{ControlWord, F32, F64, F80, Flags, Mxcsr, sse, x87};
+use rustc_apfloat::ieee::{Double, Half, Single, X87DoubleExtended};
+use rustc_apfloat::{Float as _, FloatConvert as _, Round, Status, StatusAnd};
+use silicon_float::{ControlWord, F32, F64, F80, Flags, HalfImm, Mxcsr, sse, x87};
 
 const CASES: u32 = 20_000;
 
@@ -72,6 +72,33 @@ macro_rules! sse_agrees {
 
 sse_agrees!(single_precision_agrees, F32, Single, u32, f32, f32_near);
 sse_agrees!(double_precision_agrees, F64, Double, u64, f64, f64_near);
+
+#[test]
+fn half_precision_agrees() {
+    let mut random = Random(53);
+    for a in 0..=u16::MAX {
+        let mut m = Mxcsr::default();
+        let (model, half) = (sse::f16_to_f32(a, &mut m), Half::from_bits(a.into()));
+        if !half.is_nan() {
+            let expected: StatusAnd<Single> = half.convert(&mut false);
+            assert_eq!(u128::from(model), expected.value.to_bits(), "{a:#x}");
+            assert_eq!(m, Mxcsr::default());
+        }
+        let rc = random.below(4) as usize;
+        let b = match random.below(2) {
+            0 => random.f32(),
+            _ => model.wrapping_add(random.below(0x4000) as u32),
+        };
+        let single = Single::from_bits(b.into());
+        if !single.is_nan() {
+            let expected: StatusAnd<Half> = single.convert_r(ROUNDING[rc], &mut false);
+            let mut m = Mxcsr::default();
+            let model = sse::f32_to_f16(b, HalfImm(rc as u8), &mut m);
+            assert_eq!(u128::from(model), expected.value.to_bits(), "{b:#x} {rc}");
+            assert_eq!(m.flags() & compared(expected.value.is_infinite()), flags(expected.status), "{b:#x} {rc}");
+        }
+    }
+}
 
 #[test]
 fn extended_precision_agrees() {

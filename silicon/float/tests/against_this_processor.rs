@@ -5,6 +5,10 @@
 #![cfg(target_arch = "x86_64")]
 #![allow(unsafe_code)]
 
+#[path = "against_this_processor/fused.rs"]
+mod fused;
+#[path = "against_this_processor/half.rs"]
+mod half;
 #[path = "against_this_processor/operands.rs"]
 mod operands;
 #[path = "against_this_processor/sse.rs"]

@@ -1,7 +1,7 @@
 //! Values that hold on every host.
 
 use silicon_float::x87::{self, Pair};
-use silicon_float::{ControlWord, F32, F80, Flags, Mxcsr, SimdException, sse};
+use silicon_float::{ControlWord, F32, F64, F80, Flags, HalfImm, Mxcsr, SimdException, sse};
 
 const CONTROL: ControlWord = ControlWord(ControlWord::INIT);
 
@@ -92,4 +92,45 @@ fn a_flag_that_is_set_already_does_not_fault() {
     let mut mxcsr = Mxcsr(Mxcsr::RESET & !0x80 | 1);
     assert!(mxcsr.unmasked_pending());
     assert_eq!(mxcsr.instruction(|mxcsr| sse::add::<F32>(ONE, ONE, mxcsr)), Ok(0x4000_0000));
+}
+
+#[test]
+fn halves_saturate_at_65504_and_denormals_are_kept() {
+    let mut m = Mxcsr(Mxcsr::RESET | Mxcsr::DAZ | Mxcsr::FTZ);
+    let narrow = |x: f32, immediate, m: &mut Mxcsr| sse::f32_to_f16(x.to_bits(), HalfImm(immediate), m);
+    assert_eq!(narrow(65519.0, 0, &mut m), 0x7bff);
+    assert_eq!(m.flags(), Flags::PE);
+    assert_eq!(narrow(65520.0, 0, &mut m), 0x7c00);
+    assert_eq!(narrow(1e9, 3, &mut m), 0x7bff);
+    assert_eq!(m.flags(), Flags::PE | Flags::OE);
+    // The smallest half: exact, so that masked underflow is not flagged, and FTZ does not flush it.
+    let mut m = Mxcsr(Mxcsr::RESET | Mxcsr::DAZ | Mxcsr::FTZ);
+    assert_eq!(narrow(2f32.powi(-24), 0, &mut m), 1);
+    assert_eq!(f32::from_bits(sse::f16_to_f32(1, &mut m)), 2f32.powi(-24));
+    assert_eq!(m.flags(), Flags::NONE);
+    assert_eq!(narrow(2f32.powi(-25), 0, &mut m), 0);
+    assert_eq!(narrow(2f32.powi(-26), 2, &mut m), 1);
+    assert_eq!(m.flags(), Flags::UE | Flags::PE);
+}
+
+#[test]
+fn fused_multiply_add_rounds_once() {
+    for control in [Mxcsr::RESET, Mxcsr::RESET | 0x20] {
+        let mut m = Mxcsr(control);
+        let x = 1.0 + 2f64.powi(-30);
+        let fused = sse::fma::<F64>(x.to_bits(), x.to_bits(), (-1.0f64).to_bits(), &mut m);
+        assert_eq!(f64::from_bits(fused), 2f64.powi(-29) + 2f64.powi(-60));
+        assert_eq!(m.0, control);
+        let y = 1.0 + 2f32.powi(-12);
+        let fused = sse::fma::<F32>(y.to_bits(), y.to_bits(), 2f32.powi(-60).to_bits(), &mut m);
+        // Half-way but for the addend.
+        assert_eq!(f32::from_bits(fused), 1.0 + 2f32.powi(-11) + 2f32.powi(-23));
+        assert_eq!(m.flags(), Flags::PE);
+    }
+    let mut m = Mxcsr::default();
+    let (inf, nan) = (f64::INFINITY.to_bits(), f64::NAN.to_bits());
+    assert_eq!(sse::fma::<F64>(inf, 0, nan, &mut m), nan, "a quiet NaN comes before an invalid product");
+    assert_eq!(m.flags(), Flags::NONE);
+    assert_eq!(sse::fma::<F64>(inf, 0, 0, &mut m), 0xfff8 << 48);
+    assert_eq!(m.flags(), Flags::IE);
 }

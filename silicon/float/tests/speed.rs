@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use silicon_float::{ControlWord, F64, Mxcsr, sse, x87};
+use silicon_float::{ControlWord, F32, F64, HalfImm, Mxcsr, sse, x87};
 
 const ROUNDS: u32 = 5_000_000;
 
@@ -37,6 +37,15 @@ fn operations_cost() {
         report(&format!("mul, {what}"), run(sse::mul::<F64>));
         report(&format!("div, {what}"), run(sse::div::<F64>));
         report(&format!("sqrt, {what}"), run(|a, _, m| sse::sqrt::<F64>(a, m)));
+        report(&format!("fused, double, {what}"), run(|a, b, m| sse::fma::<F64>(a, b, b, m)));
+        report(
+            &format!("fused, single, {what}"),
+            run(|a, _, m| sse::fma::<F32>((a >> 29) as u32 ^ 0x7800_0000, 0x3f80_0019, 0x3f80_0019, m).into()),
+        );
+        report(
+            &format!("to half, {what}"),
+            run(|a, _, m| sse::f32_to_f16((a >> 29) as u32 ^ 0x7800_0000, HalfImm(4), m).into()),
+        );
     }
     let control = ControlWord::default();
     let b = x87::from_f64(y).value;

@@ -205,13 +205,15 @@ impl Lowering<'_> {
     fn memory(&self, op: &mut Op) {
         let i = self.insn;
         let base = i.memory_base();
+        // An index that is a vector (gathers) is no part of the address: the handler adds it.
+        let index = if i.memory_index().is_gpr() { i.memory_index() } else { Register::None };
         op.base = reg(base);
-        op.index = reg(i.memory_index());
+        op.index = reg(index);
         let scale = i.memory_index_scale().trailing_zeros() as u8;
         let bits = if base != Register::None && base != Register::RIP && base != Register::EIP {
             base.size() * 8
-        } else if i.memory_index() != Register::None {
-            i.memory_index().size() * 8
+        } else if index != Register::None {
+            index.size() * 8
         } else if base == Register::EIP {
             32
         } else {

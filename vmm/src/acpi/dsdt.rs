@@ -4,8 +4,9 @@ use acpi_tables::Aml;
 use acpi_tables::aml::{Device, EISAName, IO, Interrupt, Memory32Fixed, Name, Package, ResourceTemplate, Scope};
 use acpi_tables::sdt::Sdt;
 
-use super::{OEM_ID, OEM_REVISION, OEM_TABLE_ID, Platform, SLEEP_TYPE_S5, VirtioWindow};
-use crate::devices::{COM1, COM1_GSI, RTC_GSI, RTC_PORT};
+use super::{Keyboard, OEM_ID, OEM_REVISION, OEM_TABLE_ID, Platform, SLEEP_TYPE_S5, VirtioWindow};
+use crate::devices::pc::KEYBOARD_GSI;
+use crate::devices::{COM1, COM1_GSI, I8042, RTC_GSI, RTC_PORT};
 
 /// An edge-triggered, active-high interrupt that nobody shares.
 fn edge_interrupt(gsi: u32) -> Interrupt {
@@ -77,8 +78,26 @@ pub fn dsdt(platform: &Platform) -> Vec<u8> {
         ],
     )
     .encoded();
+    let keyboard = Device::new(
+        "KBD_".into(),
+        vec![
+            &Name::new("_HID".into(), &EISAName::new("PNP0303")),
+            &Name::new(
+                "_CRS".into(),
+                &ResourceTemplate::new(vec![
+                    &IO::new(I8042, I8042, 1, 1),
+                    &IO::new(I8042 + 4, I8042 + 4, 1, 1),
+                    &edge_interrupt(KEYBOARD_GSI),
+                ]),
+            ),
+        ],
+    )
+    .encoded();
     let mut devices: Vec<Encoded> = (0..platform.cpus).map(|cpu| Encoded(processor(cpu))).collect();
     devices.extend([com1, rtc]);
+    if platform.keyboard == Keyboard::Present {
+        devices.push(keyboard);
+    }
     devices.extend(platform.virtio.iter().enumerate().map(|(index, window)| Encoded(virtio(index, window))));
 
     let mut body = Vec::new();

@@ -3,7 +3,7 @@
 use acpi_tables::fadt::{FADT, FADTBuilder, Flags, PmProfile};
 use acpi_tables::gas::{AccessSize, AddressSpace, GAS};
 
-use super::{OEM_ID, OEM_REVISION, OEM_TABLE_ID};
+use super::{Keyboard, OEM_ID, OEM_REVISION, OEM_TABLE_ID};
 
 /// Status and enable registers, two bytes each.
 pub const PM1A_EVENT: u16 = 0x600;
@@ -23,9 +23,10 @@ pub const SLEEP_TYPE_S5: u8 = 5;
 /// CMOS index of the century, which the RTC here does not have elsewhere.
 pub const CENTURY_REGISTER: u8 = 0x32;
 
-/// There is a COM port (legacy devices), no i8042, no VGA.
+/// There is a COM port (legacy devices), no VGA.
 const BOOT_ARCHITECTURE: u16 = LEGACY_DEVICES | VGA_NOT_PRESENT;
 const LEGACY_DEVICES: u16 = 1;
+const KEYBOARD_CONTROLLER: u16 = 1 << 1;
 const VGA_NOT_PRESENT: u16 = 1 << 2;
 
 fn port(port: u16, bits: u8, size: AccessSize) -> GAS {
@@ -33,7 +34,7 @@ fn port(port: u16, bits: u8, size: AccessSize) -> GAS {
 }
 
 /// Builds the table. SMI_CMD is zero: the machine is in ACPI mode from the start.
-pub fn fadt(dsdt: u32, facs: u32) -> FADT {
+pub fn fadt(dsdt: u32, facs: u32, keyboard: Keyboard) -> FADT {
     let mut fadt = FADTBuilder::new(OEM_ID, OEM_TABLE_ID, OEM_REVISION)
         .dsdt_32(dsdt)
         .firmware_ctrl_32(facs)
@@ -56,7 +57,11 @@ pub fn fadt(dsdt: u32, facs: u32) -> FADT {
     fadt.p_lvl2_lat = 101.into();
     fadt.p_lvl3_lat = 1001.into();
     fadt.century = CENTURY_REGISTER;
-    fadt.iapc_boot_arch = BOOT_ARCHITECTURE.into();
+    let controller = match keyboard {
+        Keyboard::Present => KEYBOARD_CONTROLLER,
+        Keyboard::Absent => 0,
+    };
+    fadt.iapc_boot_arch = (BOOT_ARCHITECTURE | controller).into();
     fadt.reset_reg = port(RESET_PORT, 8, AccessSize::ByteAccess);
     fadt.reset_value = RESET_VALUE;
     fadt.x_pm1a_evt_blk = port(PM1A_EVENT, 32, AccessSize::WordAccess);

@@ -5,6 +5,7 @@
 
 mod dsdt;
 mod fadt;
+pub mod loader;
 mod madt;
 
 use acpi_tables::{Aml, facs::FACS, rsdp::Rsdp, xsdt::XSDT};
@@ -33,24 +34,50 @@ pub struct Platform {
     /// Number of processors; local APIC ids are 0, 1, 2, ...
     pub cpus: u8,
     pub virtio: Vec<VirtioWindow>,
+    pub keyboard: Keyboard,
 }
 
-/// Tables as placed.
-struct Area<'a> {
-    ram: &'a GuestRam,
-    next: u64,
+/// Whether there is a keyboard controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keyboard {
+    Present,
+    Absent,
 }
 
-impl Area<'_> {
-    fn place(&mut self, table: &[u8]) -> Result<u64, MemoryError> {
-        let at = self.next;
-        let len = table.len() as u64;
-        if at + len > ACPI_END {
-            return Err(MemoryError::Outside { gpa: at, len });
-        }
-        self.ram.write(at, table)?;
-        self.next = (at + len).next_multiple_of(ALIGN);
-        Ok(at)
+/// All tables in one block, as bytes, with what must change when the block moves.
+pub struct Tables {
+    /// The tables, each aligned.
+    pub bytes: Vec<u8>,
+    /// Root pointer.
+    pub rsdp: Vec<u8>,
+    /// Offset and size of addresses of other tables.
+    pub pointers: Vec<(u32, u8)>,
+    /// Start and length of tables that hold such addresses.
+    pub summed: Vec<(u32, u32)>,
+}
+
+/// Byte of a table that makes all bytes add up to zero.
+const CHECKSUM_AT: u32 = 9;
+/// Bytes before a table's content.
+const HEADER: u32 = 36;
+/// Offset of the XSDT's address in the root pointer.
+const RSDP_XSDT_AT: u32 = 24;
+/// Offsets of the FACS's and the DSDT's addresses in the FADT.
+const FADT_FACS_AT: u32 = 36;
+const FADT_DSDT_AT: u32 = 40;
+
+/// Tables, one after the other from `base` on.
+struct Area {
+    base: u64,
+    bytes: Vec<u8>,
+}
+
+impl Area {
+    fn place(&mut self, table: &[u8]) -> u64 {
+        let at = self.bytes.len();
+        self.bytes.extend(table);
+        self.bytes.resize((at + table.len()).next_multiple_of(ALIGN as usize), 0);
+        self.base + at as u64
     }
 }
 
@@ -60,20 +87,44 @@ fn bytes_of(table: &dyn Aml) -> Vec<u8> {
     bytes
 }
 
-/// Writes all tables into the BIOS area; returns the address of the root pointer.
-pub fn write_tables(ram: &GuestRam, platform: &Platform) -> Result<u64, MemoryError> {
-    let rsdp_at = ACPI_START;
-    let mut area = Area { ram, next: rsdp_at + ALIGN };
-    let facs = area.place(&bytes_of(&FACS::new()))?;
-    let dsdt = area.place(&dsdt::dsdt(platform))?;
-    // All addresses are below 1 MiB.
-    let fadt = area.place(&bytes_of(&fadt::fadt(dsdt as u32, facs as u32)))?;
-    let madt = area.place(&madt::madt(platform.cpus))?;
+/// Builds all tables for a block at `base`, which is below 4 GiB; with a base of zero addresses are offsets.
+pub fn tables(platform: &Platform, base: u32) -> Tables {
+    let mut area = Area { base: base.into(), bytes: Vec::new() };
+    let facs = area.place(&bytes_of(&FACS::new()));
+    let dsdt = area.place(&dsdt::dsdt(platform));
+    let fadt_bytes = bytes_of(&fadt::fadt(dsdt as u32, facs as u32, platform.keyboard));
+    let fadt = area.place(&fadt_bytes);
+    let madt = area.place(&madt::madt(platform.cpus));
     let mut xsdt = XSDT::new(OEM_ID, OEM_TABLE_ID, OEM_REVISION);
     xsdt.add_entry(fadt);
     xsdt.add_entry(madt);
-    let xsdt = area.place(&bytes_of(&xsdt))?;
-    ram.write(rsdp_at, &bytes_of(&Rsdp::new(OEM_ID, xsdt)))?;
+    let xsdt_bytes = bytes_of(&xsdt);
+    let xsdt = area.place(&xsdt_bytes);
+    let offset = |address: u64| (address - u64::from(base)) as u32;
+    let (fadt, xsdt_at) = (offset(fadt), offset(xsdt));
+    Tables {
+        bytes: area.bytes,
+        rsdp: bytes_of(&Rsdp::new(OEM_ID, xsdt)),
+        pointers: vec![
+            (fadt + FADT_FACS_AT, 4),
+            (fadt + FADT_DSDT_AT, 4),
+            (xsdt_at + HEADER, 8),
+            (xsdt_at + HEADER + 8, 8),
+        ],
+        summed: vec![(fadt, fadt_bytes.len() as u32), (xsdt_at, xsdt_bytes.len() as u32)],
+    }
+}
+
+/// Writes all tables into the BIOS area; returns the address of the root pointer.
+pub fn write_tables(ram: &GuestRam, platform: &Platform) -> Result<u64, MemoryError> {
+    let (rsdp_at, tables_at) = (ACPI_START, ACPI_START + ALIGN);
+    let tables = tables(platform, tables_at as u32);
+    let len = tables.bytes.len() as u64;
+    if tables_at + len > ACPI_END {
+        return Err(MemoryError::Outside { gpa: tables_at, len });
+    }
+    ram.write(tables_at, &tables.bytes)?;
+    ram.write(rsdp_at, &tables.rsdp)?;
     Ok(rsdp_at)
 }
 
@@ -102,7 +153,7 @@ mod tests {
     fn tables_are_found_from_the_root_with_right_checksums() {
         let ram = GuestRam::new(MIN_RAM).unwrap();
         let virtio = vec![VirtioWindow { base: 0xd000_0000, size: 0x1000, gsi: 16 }];
-        let root = write_tables(&ram, &Platform { cpus: 16, virtio }).unwrap();
+        let root = write_tables(&ram, &Platform { cpus: 16, virtio, keyboard: Keyboard::Absent }).unwrap();
         let mut rsdp = [0; 36];
         ram.read(root, &mut rsdp).unwrap();
         assert_eq!(&rsdp[..8], b"RSD PTR ");

@@ -1,11 +1,11 @@
-//! bzImage by Linux's 64-bit boot protocol.
+//! bzImage by Linux's 64-bit boot protocol, or by the 32-bit one where the kernel is a 32-bit one.
 
 use std::io::Cursor;
 
 use linux_loader::loader::{KernelLoader, bzimage::BzImage};
 use vm_memory::GuestAddress;
 
-use super::{BootError, BootSource, Loaded, Protocol, linux, placement};
+use super::{BootError, BootSource, Entry, EntryMode, Loaded, Protocol, linux, placement};
 use crate::memory::{EXTENDED_START, GuestRam};
 
 const MAGIC_AT: usize = 0x202;
@@ -14,11 +14,12 @@ const SYSSIZE_AT: usize = 0x1f4;
 /// End of the setup header's fields that the 64-bit protocol needs.
 const HEADER_END: u64 = 0x270;
 const SECTOR: u64 = 512;
+const PARAGRAPH: u64 = 16;
 /// First protocol that says whether a 64-bit entry exists.
 const VERSION_XLOADFLAGS: u16 = 0x020c;
 const XLF_KERNEL_64: u16 = 1;
 const LOADED_HIGH: u8 = 1;
-/// The 64-bit entry lies this far into the protected-mode code.
+/// The 64-bit entry lies this far into the protected-mode code; the 32-bit one at its start.
 const ENTRY_64: u64 = 0x200;
 
 /// Whether the bytes carry the setup header's magic.
@@ -45,8 +46,9 @@ pub fn load(ram: &GuestRam, source: &BootSource<'_>) -> Result<Loaded, BootError
         kernel[SYSSIZE_AT + 2],
         kernel[SYSSIZE_AT + 3],
     ]);
-    let code_end = setup_end + u64::from(paragraphs) * 16;
-    if code_end > actual {
+    let code_end = setup_end + u64::from(paragraphs) * PARAGRAPH;
+    // The header counts whole paragraphs; a file may end within the last.
+    if code_end >= actual + PARAGRAPH {
         return Err(truncated("its protected-mode code", code_end));
     }
     if code_end < setup_end + ENTRY_64 + 1 {
@@ -68,7 +70,7 @@ pub fn load(ram: &GuestRam, source: &BootSource<'_>) -> Result<Loaded, BootError
     let result = BzImage::load(
         ram.mmap().as_ref(),
         Some(GuestAddress(EXTENDED_START)),
-        &mut Cursor::new(&kernel[..code_end as usize]),
+        &mut Cursor::new(&kernel[..code_end.min(actual) as usize]),
         None,
     )
     .map_err(|error| source.damaged(format!("its header is not that of a bzImage ({error})")))?;
@@ -82,9 +84,6 @@ pub fn load(ram: &GuestRam, source: &BootSource<'_>) -> Result<Loaded, BootError
             version >> 8,
             version & 0xff
         )));
-    }
-    if flags & XLF_KERNEL_64 == 0 {
-        return Err(source.unsupported("it is a 32-bit kernel without a 64-bit entry; use an amd64 kernel"));
     }
     // A relocatable kernel that was loaded below its preferred address moves there before it unpacks.
     let start = EXTENDED_START.max(header.pref_address);
@@ -100,6 +99,10 @@ pub fn load(ram: &GuestRam, source: &BootSource<'_>) -> Result<Loaded, BootError
         max => u64::from(max),
     };
     let initrd = source.initrd.map(|initrd| placement::place_initrd(ram, initrd, kernel_end, highest)).transpose()?;
-    let entry = linux::write_boot_params(ram, source, header, initrd, EXTENDED_START + ENTRY_64)?;
+    let start = match flags & XLF_KERNEL_64 {
+        0 => Entry::at(EntryMode::Protected32, EXTENDED_START),
+        _ => Entry::at(EntryMode::Long64, EXTENDED_START + ENTRY_64),
+    };
+    let entry = linux::write_boot_params(ram, source, header, initrd, start)?;
     Ok(Loaded { protocol: Protocol::BzImage, entry, kernel_end, initrd })
 }

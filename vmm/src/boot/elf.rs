@@ -5,7 +5,7 @@ use std::io::Cursor;
 use linux_loader::loader::KernelLoader;
 use linux_loader::loader::elf::{Elf, PvhBootCapability};
 
-use super::{BootError, BootSource, Loaded, Protocol, Sighting, identify, linux, placement, pvh};
+use super::{BootError, BootSource, Entry, EntryMode, Loaded, Protocol, Sighting, identify, linux, placement, pvh};
 use crate::memory::{EXTENDED_START, GuestRam};
 
 const HEADER_SIZE: u64 = 64;
@@ -137,7 +137,8 @@ pub fn load(ram: &GuestRam, source: &BootSource<'_>) -> Result<Loaded, BootError
     if !within(result.kernel_load.0) {
         return Err(outside("entry", result.kernel_load.0));
     }
-    let entry = linux::write_boot_params(ram, source, linux::synthetic_header(), initrd, result.kernel_load.0)?;
+    let start = Entry::at(EntryMode::Long64, result.kernel_load.0);
+    let entry = linux::write_boot_params(ram, source, linux::synthetic_header(), initrd, start)?;
     Ok(Loaded { protocol: Protocol::LinuxElf, entry, kernel_end, initrd })
 }
 

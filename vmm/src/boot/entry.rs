@@ -26,7 +26,7 @@ const PTE_LARGE: u64 = 1 << 7;
 /// The processor mode that a protocol asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryMode {
-    /// Flat 32-bit protected mode without paging (PVH, multiboot).
+    /// Flat 32-bit protected mode without paging (PVH, multiboot, Linux 32-bit boot protocol).
     Protected32,
     /// 64-bit mode, first 4 GiB mapped one to one (Linux 64-bit boot protocol).
     Long64,

@@ -46,6 +46,8 @@ pub enum BootError {
     CommandLineTooLong { len: usize, max: usize },
     #[error("the kernel command line has a NUL byte at {at}; remove it from --append")]
     CommandLineNul { at: usize },
+    #[error("{path}: the firmware image {what}; give a BIOS image (on Debian: /usr/share/seabios/bios-256k.bin)")]
+    Firmware { path: String, what: String },
     #[error(transparent)]
     Memory(#[from] MemoryError),
     #[error("cannot set up the bootstrap processor: {0}")]

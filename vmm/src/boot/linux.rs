@@ -1,10 +1,10 @@
-//! Linux boot parameters (the "zero page"), shared by bzImage and plain vmlinux.
+//! Linux boot parameters (the "zero page"), shared by bzImage of both widths and plain vmlinux.
 
 use linux_loader::configurator::{BootConfigurator, BootParams, linux::LinuxBootConfigurator};
 use linux_loader::loader::bootparam::{boot_e820_entry, boot_params, setup_header};
 use vm_memory::GuestAddress;
 
-use super::{BootError, BootSource, Entry, EntryMode, PlacedInitrd, layout, placement};
+use super::{BootError, BootSource, Entry, PlacedInitrd, layout, placement};
 use crate::memory::{GuestRam, RangeKind};
 
 const HEADER_MAGIC: u32 = 0x5372_6448;
@@ -28,13 +28,14 @@ pub fn synthetic_header() -> setup_header {
     }
 }
 
-/// Writes boot parameters and the command line; returns the entry of the 64-bit protocol.
+/// Writes boot parameters and the command line; returns the entry with their address where the 64-bit and the 32-bit
+/// protocol want it, in RSI. The 32-bit one wants EBP, EDI and EBX to be zero too, which they are.
 pub fn write_boot_params(
     ram: &GuestRam,
     source: &BootSource<'_>,
     mut header: setup_header,
     initrd: Option<PlacedInitrd>,
-    entry_rip: u64,
+    mut entry: Entry,
 ) -> Result<Entry, BootError> {
     let max = match header.cmdline_size {
         0 => 255,
@@ -60,7 +61,6 @@ pub fn write_boot_params(
     let boot_params = BootParams::new(&params, GuestAddress(layout::BOOT_PARAMS));
     LinuxBootConfigurator::write_bootparams(&boot_params, ram.mmap().as_ref())
         .map_err(|error| source.damaged(format!("its boot parameters cannot be written ({error})")))?;
-    let mut entry = Entry::at(EntryMode::Long64, entry_rip);
     entry.regs.rsi = layout::BOOT_PARAMS;
     Ok(entry)
 }

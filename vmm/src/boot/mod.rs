@@ -7,6 +7,7 @@ mod bzimage;
 mod elf;
 mod entry;
 mod error;
+pub mod firmware;
 mod foreign;
 mod layout;
 mod linux;
@@ -24,7 +25,7 @@ use crate::memory::GuestRam;
 /// The protocol by which a kernel is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// Linux bzImage, 64-bit entry.
+    /// Linux bzImage, 64-bit entry, or 32-bit entry for a 32-bit kernel.
     BzImage,
     /// ELF64 with a PVH entry note.
     Pvh,

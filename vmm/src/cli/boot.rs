@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args, ValueEnum};
 
+use super::answers::{Answer, Answers};
 use super::backend::{Backend, DEFAULT_CPU, TimeMode, VmConfig};
 use super::fail;
 use super::progress::{GuestOutput, Progress, Screen};
@@ -16,7 +17,7 @@ use super::values::Size;
 use crate::boot::{BootError, BootSource, Initrd};
 use crate::console::{InputThread, RawTerminal};
 use crate::devices::virtio::Block;
-use crate::machine::{Ending, Machine};
+use crate::machine::{DEFAULT_MENU_WAIT_MS, Ending, FirmwareSource, Machine};
 use crate::report::Report;
 use crate::trace::TraceWriter;
 use crate::vm::MachineVm;
@@ -43,7 +44,7 @@ enum Stats {
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("guest").args(["kernel", "builtin"]).required(true))]
+#[command(group = ArgGroup::new("guest").args(["kernel", "firmware", "builtin"]).required(true))]
 #[command(after_help = "\
 Examples:
   glassvisor boot --builtin --stats table
@@ -53,6 +54,9 @@ Examples:
       A Debian kernel with its serial console on this terminal (Ctrl-] q quits).
   glassvisor boot --kernel vmlinuz --append 'console=ttyS0 root=/dev/vda' --disk root.img
       A root file system on a virtio disk (the kernel needs virtio_mmio and virtio_blk).
+  glassvisor boot --firmware /usr/share/seabios/bios-256k.bin --disk disk.img \\
+      --answer 'boot menu.=\\e' --answer 'Select boot device=1'
+      SeaBIOS with its boot menu, from which the disk is booted.
   glassvisor boot --kernel vmlinuz --trace exits.tsv --stats json --stats-file stats.json
       Every VM-exit in a file, and the counts for a program.
 
@@ -72,6 +76,18 @@ pub struct BootArgs {
     /// Kernel: bzImage, ELF64 vmlinux, or multiboot ELF32
     #[arg(long, value_name = "FILE")]
     kernel: Option<PathBuf>,
+    /// Firmware image to start with at the reset vector, instead of a kernel: SeaBIOS
+    #[arg(long, value_name = "FILE")]
+    firmware: Option<PathBuf>,
+    /// How long the firmware offers its boot menu, in milliseconds of guest time
+    #[arg(long, value_name = "MS", requires = "firmware", default_value_t = DEFAULT_MENU_WAIT_MS)]
+    boot_menu_wait: u32,
+    /// Write the firmware's debug messages (port 0x402) to a file
+    #[arg(long, value_name = "FILE", requires = "firmware")]
+    debug_console: Option<PathBuf>,
+    /// Type KEYS when the guest has printed PROMPT (\e escape key, \r Enter); several are given one after the other
+    #[arg(long, value_name = "PROMPT=KEYS")]
+    answer: Vec<Answer>,
     /// Initial RAM disk, or the multiboot module
     #[arg(long, value_name = "FILE")]
     initrd: Option<PathBuf>,
@@ -134,6 +150,7 @@ struct Prepared {
     machine: Machine<Box<dyn MachineVm>>,
     trace: Option<SharedTrace>,
     screen: Screen,
+    answers: Answers,
 }
 
 fn read_image(path: &Path, what: &'static str) -> Result<Vec<u8>, BootError> {
@@ -155,9 +172,14 @@ fn read_image(path: &Path, what: &'static str) -> Result<Vec<u8>, BootError> {
 }
 
 fn prepare(args: &BootArgs, backend: &impl Backend) -> Result<Prepared, Error> {
+    let firmware = match &args.firmware {
+        Some(path) => Some((path.display().to_string(), read_image(path, "firmware")?)),
+        None => None,
+    };
     let (kernel_path, kernel) = match &args.kernel {
         Some(path) => (path.display().to_string(), read_image(path, "kernel")?),
-        None => ("the built-in guest".into(), guest_bare::builtin_guest()),
+        None if args.builtin => ("the built-in guest".into(), guest_bare::builtin_guest()),
+        None => Default::default(),
     };
     let initrd = match &args.initrd {
         Some(path) => Some((path.display().to_string(), read_image(path, "initrd")?)),
@@ -183,23 +205,42 @@ fn prepare(args: &BootArgs, backend: &impl Backend) -> Result<Prepared, Error> {
         vm.set_trace(Box::new(move |record| sink.lock().unwrap_or_else(PoisonError::into_inner).record(record)));
         trace = Some(shared);
     }
-    let screen = Screen::default();
-    let serial_out = Box::new(GuestOutput::new(screen.clone(), io::stdout()));
-    let mut machine = Machine::new(vm, args.memory.0, args.cpus, disks, serial_out)?;
-    machine.boot(&BootSource {
-        kernel_path: &kernel_path,
-        kernel: &kernel,
-        initrd: initrd.as_ref().map(|(path, bytes)| Initrd { path, bytes }),
-        command_line: &args.append,
-        rsdp: 0,
-    })?;
-    Ok(Prepared { machine, trace, screen })
+    let (screen, answers) = (Screen::default(), Answers::new(args.answer.clone()));
+    let serial_out = Box::new(answers.watch(GuestOutput::new(screen.clone(), io::stdout())));
+    let (memory, cpus) = (args.memory.0, args.cpus);
+    let machine = if let Some((path, image)) = &firmware {
+        let source = FirmwareSource {
+            path,
+            image,
+            menu_wait_ms: args.boot_menu_wait,
+            debug_console: args.debug_console.as_deref().map(open_debug_console).transpose()?,
+        };
+        Machine::with_firmware(vm, memory, cpus, disks, serial_out, source)?
+    } else {
+        let mut machine = Machine::new(vm, memory, cpus, disks, serial_out)?;
+        machine.boot(&BootSource {
+            kernel_path: &kernel_path,
+            kernel: &kernel,
+            initrd: initrd.as_ref().map(|(path, bytes)| Initrd { path, bytes }),
+            command_line: &args.append,
+            rsdp: 0,
+        })?;
+        machine
+    };
+    Ok(Prepared { machine, trace, screen, answers })
+}
+
+fn open_debug_console(path: &Path) -> Result<Box<dyn io::Write + Send>, String> {
+    match File::create(path) {
+        Ok(file) => Ok(Box::new(file)),
+        Err(error) => Err(format!("{}: cannot write the firmware's messages: {error}", path.display())),
+    }
 }
 
 impl Prepared {
     fn run(self, args: &BootArgs) -> u8 {
-        let Self { machine, trace, screen } = self;
-        let (mut session, terminal) = match open_session(args, machine, screen) {
+        let Self { machine, trace, screen, answers } = self;
+        let (mut session, terminal) = match open_session(args, machine, screen, answers) {
             Ok(opened) => opened,
             Err(error) => return fail(&format!("cannot set up the console: {error}")),
         };
@@ -228,6 +269,7 @@ fn open_session(
     args: &BootArgs,
     machine: Machine<Box<dyn MachineVm>>,
     screen: Screen,
+    answers: Answers,
 ) -> io::Result<(VmSession, Option<RawTerminal>)> {
     let kicker = machine.vm().kicker();
     let stop = StopFlags::default();
@@ -246,7 +288,7 @@ fn open_session(
     let escape = if terminal.is_some() { EscapeKey::Active } else { EscapeKey::Absent };
     let input = Some(InputThread::start(io::stdin(), kicker)?);
     let started = Instant::now();
-    Ok((Session { machine, input, escape, stop, max_time, progress, started }, terminal))
+    Ok((Session { machine, input, escape, answers, stop, max_time, progress, started }, terminal))
 }
 
 /// The built-in guest's own success is the program's.

@@ -1,5 +1,6 @@
 //! The `glassvisor` command line.
 
+mod answers;
 mod backend;
 mod boot;
 mod progress;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::answers::Answers;
 use super::progress::Progress;
 use super::{EXIT_CANNOT_START, EXIT_SIGNAL, EXIT_TIME_LIMIT, EXIT_USER_QUIT};
 use crate::console::{Command, ESCAPE_HELP, EscapeFilter, InputThread, Typed};
@@ -105,6 +106,7 @@ pub struct Session<V> {
     pub machine: Machine<V>,
     pub input: Option<InputThread>,
     pub escape: EscapeKey,
+    pub answers: Answers,
     pub stop: StopFlags,
     pub max_time: Option<Duration>,
     pub progress: Option<Progress>,
@@ -129,6 +131,12 @@ impl<V: MachineVm> Session<V> {
             }
             if let Some(progress) = &mut self.progress {
                 progress.show(self.machine.vm(), self.started);
+            }
+            let keys = self.answers.take();
+            if !keys.is_empty()
+                && let Err(error) = self.machine.type_in(&keys)
+            {
+                return Outcome::Failed(error);
             }
             let chunk = self.input.as_mut().map(InputThread::take).unwrap_or_default();
             if chunk.is_empty() {

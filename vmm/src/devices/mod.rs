@@ -4,6 +4,7 @@ mod bus;
 mod debug_exit;
 mod lines;
 mod no_pci;
+pub mod pc;
 mod power;
 mod rtc;
 mod serial;

@@ -93,6 +93,15 @@ impl Rtc {
         Self { clock, lines, index: 0, ram, offset_ns: 0, stopped: None, flags: 0, seen_ns }
     }
 
+    /// Fills cells of the chip's RAM, as they were kept by its battery: index and value. Clock registers stay.
+    pub fn preset(&mut self, cells: &[(u8, u8)]) {
+        for &(index, value) in cells {
+            if index > REG_D && index != CENTURY {
+                self.ram[usize::from(index & 0x7f)] = value;
+            }
+        }
+    }
+
     fn chip_ns(&self) -> i128 {
         i128::from(self.clock.wall_clock_ns()) + self.offset_ns
     }

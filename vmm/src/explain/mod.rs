@@ -121,6 +121,11 @@ fn show(kind: Kind, entry: &Entry) -> String {
     for line in wrapped(entry.text, 78) {
         let _ = writeln!(out, "  {line}");
     }
+    if kind == Kind::Msr
+        && let Some(row) = hypervisor::msr::row(entry.number)
+    {
+        let _ = writeln!(out, "\n  Here: {row}");
+    }
     let _ = writeln!(out, "\n  Read on: {}\n", entry.source);
     out
 }
@@ -193,6 +198,17 @@ fn advice(kinds: &[Kind], number: Option<u32>, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_msr_of_the_table_is_explained() {
+        let numbers = hypervisor::msr::TABLE.iter().flat_map(|row| row.numbers());
+        let unknown: Vec<_> = numbers
+            .filter(|&number| !(0x800..0x900).contains(&number) && msr_name(number).is_none())
+            .map(|number| format!("{number:#x}"))
+            .collect();
+        assert_eq!(unknown, [""; 0]);
+        assert!(explain("msr:0xfe").unwrap().contains("Here: 0x508 after RESET; read-only."));
+    }
 
     #[test]
     fn names_and_numbers_find_the_same_thing() {

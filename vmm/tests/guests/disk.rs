@@ -20,7 +20,7 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
 }
 
 /// By coreutils: not by code of ours.
-fn sha256(path: &str) -> String {
+pub fn sha256(path: &str) -> String {
     let output = Command::new("sha256sum").arg(path).output().expect("sha256sum of coreutils");
     assert!(output.status.success());
     String::from_utf8_lossy(&output.stdout)[..64].to_owned()

@@ -30,7 +30,7 @@ fn what_is_unknown_gets_the_nearest() {
 fn the_models_that_boot_takes_are_listed() {
     let ended = glassvisor("cpus").run();
     assert_eq!(ended.status, 0, "{ended}");
-    for text in ["glassvisor-v2\n", "glassvisor-v2-notsc\n", "nonstop_tsc", "kHz"] {
+    for text in ["glassvisor-v2\n", "glassvisor-v2-notsc\n", "glassvisor-v3\n", "nonstop_tsc", "kHz"] {
         assert!(ended.stdout.contains(text), "{text}: {ended}");
     }
 }

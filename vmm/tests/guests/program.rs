@@ -18,9 +18,14 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is where it was built")
 }
 
-fn needed(path: PathBuf, command: &str) -> String {
+pub fn needed(path: PathBuf, command: &str) -> String {
     assert!(path.is_file(), "{} is missing; run in the repository: {command}", path.display());
     path.to_str().expect("a path of plain characters").to_owned()
+}
+
+/// Path of a file that one of the repository's commands makes.
+pub fn made(path: &str, command: &str) -> String {
+    needed(root().join(path), command)
 }
 
 /// Path of a Debian kernel.
@@ -33,6 +38,14 @@ pub fn initrd(version: &str) -> String {
     needed(
         root().join(format!("guest/build/initramfs-{version}.cpio")),
         &format!("make -C guest/workloads && guest/build-initramfs.sh {version}"),
+    )
+}
+
+/// Path of the RAM disk in which a kernel tests its cryptography.
+pub fn crypto_initrd(version: &str) -> String {
+    needed(
+        root().join(format!("guest/build/crypto-{version}.cpio")),
+        &format!("guest/build-crypto-initramfs.sh {version}"),
     )
 }
 
@@ -53,18 +66,24 @@ pub fn new_file(name: &str) -> String {
 /// A command line.
 pub struct Glassvisor {
     arguments: Vec<String>,
+    limit: Duration,
 }
 
 /// `glassvisor` with arguments split at spaces.
 pub fn glassvisor(arguments: &str) -> Glassvisor {
-    Glassvisor { arguments: arguments.split_whitespace().map(str::to_owned).collect() }
+    Glassvisor { arguments: arguments.split_whitespace().map(str::to_owned).collect(), limit: HANG }
 }
 
 /// `glassvisor boot` with a Debian kernel and its initial RAM disk, and these kernel parameters on top.
 pub fn debian(version: &str, parameters: &str) -> Glassvisor {
+    debian_with(version, version, parameters)
+}
+
+/// The same with the initial RAM disk of another name.
+pub fn debian_with(version: &str, ram_disk: &str, parameters: &str) -> Glassvisor {
     glassvisor("boot --quiet")
         .arg("--kernel", &kernel(version))
-        .arg("--initrd", &initrd(version))
+        .arg("--initrd", &initrd(ram_disk))
         .arg("--append", &format!("console=ttyS0 quiet panic=-1 {parameters}"))
 }
 
@@ -81,6 +100,12 @@ impl Glassvisor {
 
     pub fn args(mut self, arguments: &str) -> Self {
         self.arguments.extend(arguments.split_whitespace().map(str::to_owned));
+        self
+    }
+
+    /// Another limit on its time than [`HANG`].
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
         self
     }
 
@@ -101,7 +126,8 @@ impl Glassvisor {
             .expect("the program can be started");
         let stdout = Collected::start(child.stdout.take().expect("piped"));
         let stderr = Collected::start(child.stderr.take().expect("piped"));
-        Running { child, stdout, stderr, line: self.arguments.join(" "), started: Instant::now() }
+        let (line, limit) = (self.arguments.join(" "), self.limit);
+        Running { child, stdout, stderr, line, limit, started: Instant::now() }
     }
 
     /// Runs it to its end.
@@ -163,17 +189,22 @@ pub struct Running {
     pub stdout: Collected,
     stderr: Collected,
     line: String,
+    limit: Duration,
     started: Instant,
 }
 
 /// Waits for the end; kills what hangs.
 pub fn wait(child: &mut Child) -> Option<i32> {
+    wait_at_most(child, HANG)
+}
+
+fn wait_at_most(child: &mut Child, limit: Duration) -> Option<i32> {
     let started = Instant::now();
     loop {
         if let Some(status) = child.try_wait().expect("a child can be waited for") {
             return status.code();
         }
-        if started.elapsed() > HANG {
+        if started.elapsed() > limit {
             let _ = child.kill();
             let _ = child.wait();
             return None;
@@ -192,8 +223,13 @@ impl Running {
         signal(&self.child, rustix::process::Signal::INT);
     }
 
+    /// Whether it has ended, or runs for too long; [`Running::end`] then does not wait.
+    pub fn is_over(&mut self) -> bool {
+        self.started.elapsed() > self.limit || self.child.try_wait().expect("a child can be waited for").is_some()
+    }
+
     pub fn end(mut self) -> Ended {
-        let status = wait(&mut self.child);
+        let status = wait_at_most(&mut self.child, self.limit.saturating_sub(self.started.elapsed()));
         let ended = Ended {
             line: self.line,
             status: status.unwrap_or(-1),

@@ -68,6 +68,14 @@ impl Vcpu {
             return false;
         }
         let e = self.processor.core.efer;
+        if paging
+            && e & efer::LME == 0
+            && self.cr4() & cr4::PAE != 0
+            && (old ^ value) & (cr0::PG | cr0::CD | cr0::NW) != 0
+            && !self.load_pdptes(memory)
+        {
+            return false;
+        }
         if paging && old & cr0::PG == 0 && e & efer::LME != 0 {
             let cs_long = self.processor.core.seg[index::CS].has(rights::L);
             if self.cr4() & cr4::PAE == 0 || cs_long {
@@ -83,13 +91,6 @@ impl Vcpu {
             self.set_efer(e & !efer::LMA);
         } else {
             self.set_cr0(value);
-        }
-        if paging
-            && e & efer::LME == 0
-            && self.cr4() & cr4::PAE != 0
-            && (old ^ value) & (cr0::PG | cr0::CD | cr0::NW) != 0
-        {
-            self.load_pdptes(memory);
         }
         if (old ^ value) & cr0::PG != 0 {
             self.flush();
@@ -108,12 +109,12 @@ impl Vcpu {
         {
             return false;
         }
-        self.set_cr4(value);
         let changed = old ^ value;
-        let paging = self.cr0() & cr0::PG != 0;
-        if paging && !long && value & cr4::PAE != 0 && changed & (cr4::PAE | cr4::PSE | cr4::PGE | cr4::SMEP) != 0 {
-            self.load_pdptes(memory);
+        let pae_paging = self.cr0() & cr0::PG != 0 && !long && value & cr4::PAE != 0;
+        if pae_paging && changed & (cr4::PAE | cr4::PSE | cr4::PGE | cr4::SMEP) != 0 && !self.load_pdptes(memory) {
+            return false;
         }
+        self.set_cr4(value);
         if changed & (cr4::PGE | cr4::PAE | cr4::PSE | cr4::PCIDE | cr4::SMEP) != 0 {
             self.flush();
         }
@@ -126,16 +127,22 @@ impl Vcpu {
         self.processor.core.tlb_invvpid(Invvpid::SingleContext { vpid });
     }
 
-    /// PAE paging keeps the four page-directory-pointer entries in registers.
-    fn load_pdptes(&mut self, memory: &GuestMemory) {
-        let cr3 = self.processor.core.vmread(Field::GuestCr3);
-        let base = cr3 & 0xffff_ffe0;
-        for (i, field) in PDPTES.into_iter().enumerate() {
-            let mut entry = [0_u8; 8];
-            if memory.read(base + 8 * i as u64, &mut entry).is_ok() {
-                self.processor.core.vmwrite(field, u64::from_le_bytes(entry));
-            }
+    /// PAE paging keeps the four page-directory-pointer entries in registers. `false` is #GP(0): they cannot be read, or
+    /// have a reserved bit set.
+    pub(crate) fn load_pdptes(&mut self, memory: &GuestMemory) -> bool {
+        let core = &mut self.processor.core;
+        let mut table = [0_u8; 32];
+        if memory.read(core.vmread(Field::GuestCr3) & 0xffff_ffe0, &mut table).is_err() {
+            return false;
         }
+        let (entries, _) = table.as_chunks::<8>();
+        if entries.iter().any(|&entry| core.pdpte_is_bad(u64::from_le_bytes(entry))) {
+            return false;
+        }
+        for (&entry, field) in entries.iter().zip(PDPTES) {
+            core.vmwrite(field, u64::from_le_bytes(entry));
+        }
+        true
     }
 
     /// Debug registers are always the guest's. The exit comes before the processor's own checks of privilege, CR4.DE and
@@ -170,7 +177,7 @@ impl Vcpu {
                 return Next::Resume;
             }
             6 => core.dr[6] = value & 0xe00f | 0xffff_0ff0,
-            7 => core.vmwrite(Field::GuestDr7, value & 0xffff_2fff | 0x400),
+            7 => core.vmwrite(Field::GuestDr7, value & 0xffff_2bff | 0x400),
             _ => core.dr[register] = value,
         }
         self.skip()

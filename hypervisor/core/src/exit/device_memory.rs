@@ -74,10 +74,15 @@ impl Vcpu {
                     let info = self.processor.core.vmx.exit;
                     let write = info.qualification & 2 != 0;
                     let Shared { memory, ept, pool, .. } = shared;
-                    if info.reason == Some(ExitReason::EptViolation)
-                        && ept.map(&memory.machine, pool, &memory.slots, info.guest_physical, write) == Mapped::Memory
-                    {
-                        continue;
+                    // An access to the guest's page tables: those in device memory are marked as such, and not present
+                    // to the emulation.
+                    let table = info.qualification & 1 << 8 == 0;
+                    if info.reason == Some(ExitReason::EptViolation) {
+                        match ept.map(&memory.machine, pool, &memory.slots, info.guest_physical, write) {
+                            Mapped::Memory => continue,
+                            Mapped::Device if table => continue,
+                            _ => {}
+                        }
                     }
                     self.emulating = false;
                     return self.fail(format!(

@@ -1,6 +1,7 @@
 //! IN, OUT, INS and OUTS.
 
 use irqchip::Claim;
+use silicon_x86::mem::AccessKind;
 use silicon_x86::op::Leave;
 use x86_defs::rflags;
 use x86_defs::segment::index;
@@ -36,6 +37,21 @@ impl IoAccess {
 impl Vcpu {
     pub(super) fn io_exit(&mut self, shared: &mut Shared) -> Next {
         let access = IoAccess::new(self.processor.core.vmx.exit.qualification);
+        self.with_port_breakpoints(access, |vcpu| vcpu.port_access(shared, access))
+    }
+
+    /// An I/O breakpoint traps after the access: where `access_port` has completed one, the trap is queued.
+    fn with_port_breakpoints<R>(&mut self, access: IoAccess, access_port: impl FnOnce(&mut Self) -> R) -> R {
+        let hits = self.processor.core.port_breakpoints(access.port, access.len as u8);
+        let before = (self.processor.core.rip, self.processor.core.gpr[1]);
+        let result = access_port(self);
+        if hits != 0 && before != (self.processor.core.rip, self.processor.core.gpr[1]) {
+            self.queue_db(hits);
+        }
+        result
+    }
+
+    fn port_access(&mut self, shared: &mut Shared, access: IoAccess) -> Next {
         let mut data = [0_u8; 8];
         if access.string {
             return self.string_io(shared, access);
@@ -73,14 +89,19 @@ impl Vcpu {
 
     /// The VMM has answered [`UserExit::IoIn`].
     pub(crate) fn complete_io_in(&mut self, data: &[u8]) {
-        if IoAccess::new(self.processor.core.vmx.exit.qualification).string {
-            if let Err(Leave::Fault) = self.store_string_element(data) {
-                self.queue_processor_fault();
+        let access = IoAccess::new(self.processor.core.vmx.exit.qualification);
+        self.with_port_breakpoints(access, |vcpu| {
+            if !access.string {
+                vcpu.finish_in(data);
+                vcpu.skip();
+                return;
             }
-        } else {
-            self.finish_in(data);
-            self.skip();
-        }
+            vcpu.processor.core.self_modify = true;
+            if let Err(Leave::Fault) = vcpu.store_string_element(data) {
+                vcpu.queue_processor_fault();
+            }
+            vcpu.processor.core.self_modify = false;
+        });
     }
 
     fn port_read(&mut self, shared: &mut Shared, port: u16, data: &mut [u8]) -> bool {
@@ -107,7 +128,18 @@ impl Vcpu {
         if access.repeat && self.processor.core.gpr[1] & mask == 0 {
             return self.skip();
         }
-        let linear = self.processor.core.vmx.exit.guest_linear;
+        let Ok(linear) = self.string_linear(access) else {
+            self.queue_processor_fault();
+            return Next::Resume;
+        };
+        // The instruction runs alone: it may touch its own code, and what a data breakpoint watches.
+        self.processor.core.self_modify = true;
+        let next = self.string_element(shared, access, linear);
+        self.processor.core.self_modify = false;
+        next
+    }
+
+    fn string_element(&mut self, shared: &mut Shared, access: IoAccess, linear: u64) -> Next {
         let mut data = [0_u8; 8];
         if access.input {
             // A device is read once only: what could go wrong with the store comes first.
@@ -149,9 +181,21 @@ impl Vcpu {
         Next::User
     }
 
+    /// Linear address of the element, checked against its segment.
+    fn string_linear(&mut self, access: IoAccess) -> Result<u64, Leave> {
+        let mask = self.string_mask();
+        let core = &mut self.processor.core;
+        let (segment, pointer, kind) = if access.input {
+            (index::ES as u8, 7, AccessKind::Write)
+        } else {
+            ((core.vmx.exit.instruction_info >> 15 & 7) as u8, 6, AccessKind::Read)
+        };
+        core.linear(segment, core.gpr[pointer] & mask, access.len as u64, kind)
+    }
+
     fn store_string_element(&mut self, data: &[u8]) -> Result<(), Leave> {
         let access = IoAccess::new(self.processor.core.vmx.exit.qualification);
-        let linear = self.processor.core.vmx.exit.guest_linear;
+        let linear = self.string_linear(access)?;
         let core = &mut self.processor.core;
         core.check_store(linear, index::ES as u8, data.len() as u64)?;
         for (i, &byte) in data.iter().enumerate() {

@@ -6,8 +6,11 @@ mod device_memory;
 mod exception;
 mod io;
 mod msr;
+mod task_switch;
+mod xsetbv;
 
 use irqchip::Irqchip;
+use silicon_x86::event::debugctl;
 use silicon_x86::mem::DeviceAccess;
 use x86_defs::rflags;
 use x86_defs::vmx::ExitReason;
@@ -75,6 +78,10 @@ impl Vcpu {
                 self.user_exit = Some(UserExit::Shutdown);
                 Next::User
             }
+            ExitReason::Cpuid if self.msrs.cpuid_faults() && self.processor.core.cpl() != 0 => {
+                self.queue_gp();
+                Next::Resume
+            }
             ExitReason::Cpuid => {
                 self.cpuid_exit(shared);
                 self.skip()
@@ -104,9 +111,10 @@ impl Vcpu {
                 self.skip();
                 Next::Effect(Effect::Yield)
             }
-            // No-operations for a guest without devices that need them: caches are coherent, MONITOR never waits.
+            // No-operations: caches are coherent, and MWAIT may end its wait at once.
             ExitReason::WbinvdOrWbnoinvd | ExitReason::Invd | ExitReason::Mwait | ExitReason::Monitor => self.skip(),
-            ExitReason::Rdpmc | ExitReason::Xsetbv => {
+            ExitReason::Xsetbv => self.xsetbv_exit(),
+            ExitReason::Rdpmc => {
                 self.queue_gp();
                 Next::Resume
             }
@@ -127,11 +135,7 @@ impl Vcpu {
                 self.queue_ud();
                 Next::Resume
             }
-            ExitReason::TaskSwitch => self.fail(
-                "the guest made a hardware task switch, which is not supported yet: it needs a 32-bit guest that uses \
-                 task gates or TSS jumps"
-                    .into(),
-            ),
+            ExitReason::TaskSwitch => self.task_switch_exit(shared),
             other => self.fail(format!("VM-exit that this hypervisor does not ask for: {}", other.name())),
         }
     }
@@ -165,7 +169,8 @@ impl Vcpu {
         core.count.instructions += 1;
         let flags = core.rflags_rest;
         core.rflags_rest &= !rflags::RF;
-        if flags & rflags::TF != 0 {
+        // With BTF set only branches trap, and no instruction that exits is one.
+        if flags & rflags::TF != 0 && core.msrs.debugctl & debugctl::BTF == 0 {
             self.queue_db(dr6::BS);
         }
         Next::Resume

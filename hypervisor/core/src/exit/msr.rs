@@ -1,6 +1,8 @@
 //! RDMSR and WRMSR that exit.
 
 use irqchip::MsrError;
+use silicon_x86::event::debugctl;
+use silicon_x86::model::Feature;
 use x86_defs::control::{cr0, efer};
 use x86_defs::msr;
 use x86_defs::vmx::Field;
@@ -62,6 +64,9 @@ impl Vcpu {
             msr::IA32_FMASK => core.msrs.fmask,
             msr::IA32_TSC_AUX => core.msrs.tsc_aux,
             msr::IA32_PAT => core.msrs.pat,
+            msr::IA32_XSS if core.model.has(Feature::Xsaves) => core.msrs.xss,
+            msr::IA32_DEBUGCTL => core.msrs.debugctl,
+            msr::IA32_PKRS if core.model.has(Feature::Pks) => core.msrs.pkrs.into(),
             number::WALL_CLOCK | number::WALL_CLOCK_NEW => self.pv.wall_clock,
             number::SYSTEM_TIME | number::SYSTEM_TIME_NEW => self.pv.system_time,
             number::STEAL_TIME => self.pv.steal_time,
@@ -78,7 +83,9 @@ impl Vcpu {
             Err(MsrError::GeneralProtection(_)) => return Err(GeneralProtection),
             Err(MsrError::Foreign { .. }) => {}
         }
-        let canonical = self.processor.core.model.is_canonical(value);
+        let model = &self.processor.core.model;
+        let canonical = model.is_canonical(value);
+        let valid_xss = model.has(Feature::Xsaves) && value & !model.xss_supported() == 0;
         match number {
             msr::IA32_TSC => {
                 // A write changes the offset, and TSC_ADJUST by as much.
@@ -97,7 +104,15 @@ impl Vcpu {
             msr::IA32_CSTAR if canonical => self.processor.core.msrs.cstar = value,
             msr::IA32_FMASK if value >> 32 == 0 => self.processor.core.msrs.fmask = value,
             msr::IA32_TSC_AUX if value >> 32 == 0 => self.processor.core.msrs.tsc_aux = value,
+            msr::IA32_XSS if valid_xss => self.processor.core.msrs.xss = value,
+            msr::IA32_PKRS if value >> 32 == 0 && self.processor.core.model.has(Feature::Pks) => {
+                self.processor.core.set_pkrs(value as u32);
+            }
             msr::IA32_PAT if valid_pat(value) => self.processor.core.vmwrite(Field::GuestPat, value),
+            // Branch-step is the processor's. There are no last-branch records: the switch is accepted and stays off.
+            msr::IA32_DEBUGCTL if value & !(debugctl::BTF | debugctl::LBR) == 0 => {
+                self.processor.core.vmwrite(Field::GuestDebugctl, value & debugctl::BTF);
+            }
             number::WALL_CLOCK | number::WALL_CLOCK_NEW => {
                 self.pv.wall_clock = value;
                 Self::write_wall_clock(&shared.memory, value, &shared.clock);
@@ -112,7 +127,10 @@ impl Vcpu {
             }
             number::PV_EOI_EN if value & 2 == 0 => self.pv.pv_eoi = value,
             number::POLL_CONTROL if value & !1 == 0 => self.pv.poll_control = value,
-            _ => return if self.msrs.write(number, value) { Ok(()) } else { Err(GeneralProtection) },
+            _ => {
+                let model = &self.processor.core.model;
+                return if self.msrs.write(model, number, value) { Ok(()) } else { Err(GeneralProtection) };
+            }
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! What the next VM-entry injects, in KVM's order: what was interrupted, exceptions, NMI, interrupts.
 
 use irqchip::Irqchip;
+use silicon_x86::event::debugctl;
 use x86_defs::exception::vector;
 use x86_defs::vmx::Field;
 use x86_defs::vmx::controls::{interruption, primary};
@@ -14,6 +15,8 @@ pub(crate) mod dr6 {
     pub const BD: u64 = 1 << 13;
     /// Single step.
     pub const BS: u64 = 1 << 14;
+    /// The T flag of a TSS.
+    pub const BT: u64 = 1 << 15;
 }
 
 /// Bits of DR7 ("Debug Control Register (DR7)").
@@ -34,6 +37,8 @@ impl Vcpu {
         core.dr[6] = core.dr[6] & !dr6::BREAKPOINTS | cause;
         let dr7 = core.dr[7] & !dr7::GD;
         core.vmwrite(Field::GuestDr7, dr7);
+        let debugctl = core.msrs.debugctl & !(debugctl::BTF | debugctl::LBR);
+        core.vmwrite(Field::GuestDebugctl, debugctl);
         self.exception = Some(QueuedException { vector: vector::DB, error_code: None, address: 0 });
     }
 
@@ -48,6 +53,10 @@ impl Vcpu {
         let vectoring = c.vmx.exit.idt_vectoring;
         if vectoring & interruption::VALID == 0 {
             return;
+        }
+        if vectoring & interruption::TYPE == interruption::TYPE_NMI {
+            // It has not been delivered, and must not block itself.
+            c.events.nmi_blocked = false;
         }
         let error = c.vmx.exit.idt_vectoring_error;
         let length = c.vmx.exit.instruction_length;

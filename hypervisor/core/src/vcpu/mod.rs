@@ -1,11 +1,13 @@
 //! A virtual processor: a modelled logical processor and what KVM keeps about it.
 
+mod extended_state;
 pub mod inject;
 pub mod registers;
 pub mod run;
 mod setup;
 pub mod timer;
 
+pub use extended_state::InvalidXcr0;
 pub(crate) use setup::{Pages, fill_msr_bitmap};
 
 use silicon_x86::mem::DeviceAccess;
@@ -60,6 +62,8 @@ pub struct Vcpu {
     pub device_writes: std::collections::VecDeque<DeviceAccess>,
     /// An instruction is being emulated and waits for a device load.
     pub emulating: bool,
+    /// The VMM has set registers with PAE paging: the PDPTE registers are loaded from memory before the vCPU runs.
+    pub(crate) pdptes_in_memory: bool,
     pub(crate) launched: bool,
     pub(crate) window_requested: bool,
 }

@@ -139,6 +139,7 @@ impl Vcpu {
         self.set_cr0(s.cr0);
         self.set_cr4(s.cr4);
         self.set_efer(s.efer);
+        self.pdptes_in_memory = self.processor.core.pae_paging(s.cr0, s.cr4);
     }
 
     /// INIT: state after reset, waiting for a start-up request (the bootstrap processor starts at once).

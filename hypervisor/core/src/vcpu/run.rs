@@ -37,6 +37,10 @@ impl Vcpu {
         until: u64,
         trace: &mut Option<Trace>,
     ) -> Result<SliceEnd, String> {
+        if std::mem::take(&mut self.pdptes_in_memory) {
+            // What cannot be loaded stays as it was, as in KVM.
+            let _ = self.load_pdptes(&shared.memory);
+        }
         loop {
             self.arm_timer(&shared.irqchip, &shared.clock);
             self.inject_next(&mut shared.irqchip);

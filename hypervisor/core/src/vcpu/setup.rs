@@ -98,6 +98,7 @@ impl Vcpu {
             device_reads: Vec::new(),
             device_writes: std::collections::VecDeque::new(),
             emulating: false,
+            pdptes_in_memory: false,
             launched: false,
             window_requested: false,
         };
@@ -128,6 +129,7 @@ impl Vcpu {
             | secondary::UNRESTRICTED_GUEST
             | secondary::ENABLE_RDTSCP
             | secondary::ENABLE_INVPCID
+            | secondary::ENABLE_XSAVES
             | secondary::WBINVD_EXITING;
         let entries = entry::LOAD_DEBUG_CONTROLS | entry::LOAD_PAT | entry::LOAD_EFER;
         let exits = exit::SAVE_DEBUG_CONTROLS
@@ -155,6 +157,8 @@ impl Vcpu {
         c.vmwrite(Field::VirtualProcessorIdentifier, vpid);
         c.vmwrite(Field::MsrBitmaps, pages.msr_bitmap.0);
         c.vmwrite(Field::ExceptionBitmap, 0);
+        // No component of IA32_XSS exits: those that the guest may enable are the guest's.
+        c.vmwrite(Field::XssExitingBitmap, 0);
         c.vmwrite(Field::Cr0Mask, !CR0_GUEST);
         c.vmwrite(Field::Cr4Mask, !CR4_GUEST);
         c.vmwrite(Field::VmcsLinkPointer, u64::MAX);

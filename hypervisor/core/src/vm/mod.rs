@@ -17,6 +17,7 @@ use crate::config::{Slices, TimeMode, VmConfig};
 use crate::error::{Error, MOST_VCPUS};
 use crate::exit::{Shared, UserExit};
 use crate::memory::{Ept, GuestMemory, MemoryFlags, Pool, Slots};
+use crate::notice::{Notice, Notices};
 use crate::statistics::Statistics;
 use crate::time::VmClock;
 use crate::trace::Trace;
@@ -61,6 +62,7 @@ pub struct Vm {
     now_tsc: u64,
     trace: Option<Trace>,
     slices: Slices,
+    notices: Notices,
 }
 
 impl std::fmt::Debug for Vm {
@@ -113,6 +115,7 @@ impl Vm {
             now_tsc: 0,
             trace: None,
             slices: Slices::default(),
+            notices: Notices::default(),
         })
     }
 
@@ -236,6 +239,11 @@ impl Vm {
     /// Asks [`Vm::run`] to come back when VM time reaches `ns`.
     pub fn set_wakeup(&mut self, ns: Option<u64>) {
         self.wakeup_ns = ns;
+    }
+
+    /// What the guest has asked for since the last call that is not modelled. Each thing comes up once.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        self.notices.take()
     }
 
     /// Changes how long vCPUs run at a time.

@@ -14,6 +14,7 @@ use silicon_x86::mem::DeviceAccess;
 use super::{VcpuExit, Vm};
 use crate::error::Error;
 use crate::exit::{Next, UserExit};
+use crate::notice::Notice;
 use crate::pv::OnProcessor;
 use crate::pv::hypercall::Effect;
 use crate::time::ticks_to_ns;
@@ -200,7 +201,8 @@ impl Vm {
                         vcpu.start_up(page);
                         vcpu.processor.core.idle_until(now.saturating_mul(4));
                     }
-                    Signal::Sipi(_) | Signal::Smi => {}
+                    Signal::Sipi(_) => {}
+                    Signal::Smi => self.notices.add(Notice::SystemManagementInterrupt),
                 }
                 if halted {
                     vcpu.wake_tsc = vcpu.wake_tsc.max(now);

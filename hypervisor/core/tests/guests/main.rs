@@ -5,11 +5,24 @@
 
 #[macro_use]
 mod case;
+mod debug;
+mod events;
 mod exits;
+mod gates;
 mod interrupts;
+mod legacy;
 mod machine;
+mod msrs;
+mod paging_legacy;
+mod paging_machine;
+mod paging_wide;
+mod second_opinion;
+mod segmentation;
 mod self_modifying;
 mod smp;
 mod spinning;
+mod tasks;
 mod time;
 mod translation;
+mod vm86;
+mod xsave;

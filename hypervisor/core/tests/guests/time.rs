@@ -1,6 +1,7 @@
 //! Timers fire when they should, and clocks agree.
 
 use iced_x86::code_asm::*;
+use silicon_x86::cost::EVENT_DELIVERY;
 use x86_defs::vmx::ExitReason;
 
 use crate::case::Case;
@@ -9,8 +10,8 @@ use crate::machine::{HEAP, Machine, RESULTS, finished};
 /// The default model's TSC.
 const KHZ: u64 = 2_100_000;
 /// What an interrupt may be late, in TSC ticks: the preemption timer's granularity, one exit for the timer and one for
-/// an interrupt window or the store that armed it, and the delivery.
-const LATE: u64 = 32 + 2 * 2200 + 400;
+/// an interrupt window or the store that armed it, the delivery, and the instructions around it.
+const LATE: u64 = 32 + 2 * 2200 + EVENT_DELIVERY / 4 + 400;
 /// List of time stamps that the handlers make.
 const STAMPS: u64 = HEAP;
 const VECTOR: u8 = 0x40;

@@ -7,7 +7,7 @@ mod window;
 
 pub use entry::RedirectionEntry;
 
-use crate::lapic::{Delivered, Eoi};
+use crate::lapic::{Delivered, Eoi, EoiBroadcast};
 use crate::message::{Message, TriggerMode};
 use crate::routing::{IrqSource, Level};
 
@@ -40,6 +40,8 @@ pub enum PinOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ioapic {
     address: u64,
+    /// Whether it has an EOI register.
+    eoi_broadcast: EoiBroadcast,
     /// Bits 27:24 of the ID register.
     id: u8,
     /// The register that the window shows.
@@ -55,6 +57,7 @@ impl Default for Ioapic {
     fn default() -> Self {
         Self {
             address: DEFAULT_ADDRESS,
+            eoi_broadcast: EoiBroadcast::Always,
             id: 0,
             select: 0,
             entries: [RedirectionEntry::RESET; PINS as usize],
@@ -65,10 +68,16 @@ impl Default for Ioapic {
 }
 
 impl Ioapic {
+    /// After power-up, with an EOI register where local APICs can suppress the broadcast of ends of interrupts.
+    #[must_use]
+    pub fn new(eoi_broadcast: EoiBroadcast) -> Self {
+        Self { eoi_broadcast, ..Self::default() }
+    }
+
     /// After RESET. Inputs keep their levels: they belong to the devices.
     pub fn reset(&mut self) {
         let (sources, asserted) = (self.sources, self.asserted);
-        *self = Self { sources, asserted, ..Self::default() };
+        *self = Self { sources, asserted, ..Self::new(self.eoi_broadcast) };
     }
 
     /// Guest-physical address of the registers.

@@ -3,17 +3,24 @@
 //! Source: 82093AA data sheet, "Memory Mapped Registers for Accessing IOAPIC Registers", "IOAPIC Registers".
 
 use super::{Bus, Ioapic, PINS};
+use crate::lapic::{Eoi, EoiBroadcast};
+use crate::message::TriggerMode;
 
 const IOREGSEL: u64 = 0x00;
 const IOWIN: u64 = 0x10;
+/// Of version 0x20: ends the interrupts of a vector.
+const EOI: u64 = 0x40;
 
 const ID: u8 = 0;
 const VERSION: u8 = 1;
 const ARBITRATION: u8 = 2;
 const FIRST_ENTRY: u8 = 0x10;
 
-/// Version 0x11 and the number of the last entry.
-const VERSION_VALUE: u32 = 0x11 | ((PINS as u32 - 1) << 16);
+/// Versions without and with an EOI register.
+const VERSION_WITHOUT_EOI: u32 = 0x11;
+const VERSION_WITH_EOI: u32 = 0x20;
+/// The number of the last entry, in the version register.
+const LAST_ENTRY: u32 = (PINS as u32 - 1) << 16;
 
 impl Ioapic {
     /// Read at `offset` from the address of the registers. Registers are 16 bytes apart; bytes that belong to none read
@@ -42,6 +49,9 @@ impl Ioapic {
         match offset {
             IOREGSEL => self.select = value as u8,
             IOWIN => self.write_selected(value, bus),
+            EOI if self.eoi_broadcast == EoiBroadcast::Suppressible => {
+                self.end_of_interrupt(Eoi { vector: value as u8, trigger: TriggerMode::Level }, bus);
+            }
             _ => {}
         }
     }
@@ -54,7 +64,13 @@ impl Ioapic {
     fn read_selected(&self) -> u32 {
         match self.select {
             ID | ARBITRATION => u32::from(self.id) << 24,
-            VERSION => VERSION_VALUE,
+            VERSION => {
+                LAST_ENTRY
+                    | match self.eoi_broadcast {
+                        EoiBroadcast::Always => VERSION_WITHOUT_EOI,
+                        EoiBroadcast::Suppressible => VERSION_WITH_EOI,
+                    }
+            }
             _ => match self.selected_entry() {
                 Some((pin, high)) => {
                     let bits = self.entries[usize::from(pin)].bits();

@@ -75,7 +75,7 @@ impl Irqchip {
     pub fn new(config: IrqchipConfig) -> Self {
         Self {
             lapics: Vec::new(),
-            ioapic: Ioapic::default(),
+            ioapic: Ioapic::new(config.features.eoi_broadcast),
             pic: Pic::default(),
             pit: Pit::default(),
             routing: config.routing,

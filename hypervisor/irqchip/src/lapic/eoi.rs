@@ -3,7 +3,8 @@
 //! Source: Intel SDM, "Signaling Interrupt Servicing Completion".
 
 use super::LocalApic;
-use super::registers::VectorSet;
+use super::registers::{Register, VectorSet};
+use super::write::SVR_SUPPRESS_EOI_BROADCAST;
 use crate::message::TriggerMode;
 
 /// The end of an interrupt: the I/O APIC is to be told.
@@ -18,12 +19,14 @@ pub struct Eoi {
 }
 
 impl LocalApic {
-    /// End the interrupt in service with the highest priority. Nothing happens if there is none.
+    /// End the interrupt in service with the highest priority. Nothing happens if there is none; nobody is to be told
+    /// if it was level-triggered and the guest suppresses the broadcast.
     pub fn end_of_interrupt(&mut self) -> Option<Eoi> {
         let vector = self.registers.highest(VectorSet::InService)?;
         self.registers.remove(VectorSet::InService, vector);
         let trigger =
             if self.registers.test(VectorSet::TriggerMode, vector) { TriggerMode::Level } else { TriggerMode::Edge };
-        Some(Eoi { vector, trigger })
+        let suppressed = self.registers.get(Register::SVR) & SVR_SUPPRESS_EOI_BROADCAST != 0;
+        (trigger == TriggerMode::Edge || !suppressed).then_some(Eoi { vector, trigger })
     }
 }

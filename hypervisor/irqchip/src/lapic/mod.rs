@@ -44,11 +44,25 @@ pub struct Features {
     pub tsc_deadline: bool,
     /// CPUID.80000008H:EAX\[7:0\]: width of a physical address, which bounds the base address.
     pub physical_address_bits: u8,
+    /// Whether the guest may keep the ends of level-triggered interrupts from the I/O APIC.
+    pub eoi_broadcast: EoiBroadcast,
+}
+
+/// Who hears of the end of a level-triggered interrupt ("Signaling Interrupt Servicing Completion").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum EoiBroadcast {
+    /// The I/O APIC, always: version 0x11, without a register for it. KVM's default.
+    #[default]
+    Always,
+    /// Nobody, if the guest says so in the spurious interrupt vector register (bit 24 of the version register offers
+    /// it): the guest then writes the vector to the EOI register of the I/O APIC, which has version 0x20. KVM's with
+    /// `KVM_X2APIC_ENABLE_SUPPRESS_EOI_BROADCAST`.
+    Suppressible,
 }
 
 impl Default for Features {
     fn default() -> Self {
-        Self { x2apic: true, tsc_deadline: true, physical_address_bits: 46 }
+        Self { x2apic: true, tsc_deadline: true, physical_address_bits: 46, eoi_broadcast: EoiBroadcast::Always }
     }
 }
 

@@ -6,10 +6,12 @@
 use super::lvt::{Lvt, MASKED};
 use super::registers::{Register, RegisterPage};
 use super::timer::Timer;
-use super::{Lint0AtReset, LocalApic, Role};
+use super::{EoiBroadcast, Lint0AtReset, LocalApic, Role};
 
-/// Version 0x14 (integrated), six LVT entries, no suppression of EOI broadcasts: KVM's, with an in-kernel I/O APIC.
+/// Version 0x14 (integrated), six LVT entries: KVM's.
 const VERSION: u32 = 0x14 | (5 << 16);
+/// The spurious interrupt vector register can suppress EOI broadcasts.
+const EOI_BROADCAST_SUPPRESSION: u32 = 1 << 24;
 /// Delivery mode ExtINT, not masked.
 const OPEN_TO_8259: u32 = 7 << 8;
 
@@ -28,7 +30,11 @@ impl LocalApic {
         self.timer = Timer::default();
         self.pending_errors = 0;
         self.pv_eoi_pending = false;
-        self.registers.set(Register::VERSION, VERSION);
+        let suppression = match self.features.eoi_broadcast {
+            EoiBroadcast::Always => 0,
+            EoiBroadcast::Suppressible => EOI_BROADCAST_SUPPRESSION,
+        };
+        self.registers.set(Register::VERSION, VERSION | suppression);
         self.registers.set(Register::SVR, 0xff);
         for entry in Lvt::ALL {
             self.registers.set(entry.register(), MASKED);

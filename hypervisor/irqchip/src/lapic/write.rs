@@ -1,9 +1,9 @@
 //! Register reads and writes that the two forms of access share.
 
-use super::LocalApic;
 use super::eoi::Eoi;
 use super::lvt::{Lvt, MASKED};
 use super::registers::{Register, VectorSet};
+use super::{EoiBroadcast, LocalApic};
 use crate::message::{Message, Origin};
 use crate::now::Now;
 
@@ -25,6 +25,8 @@ pub(crate) struct NoSuchRegister;
 
 /// Value bits that the spurious interrupt vector register keeps: vector, enable, focus processor checking.
 const SVR_BITS: u32 = 0x3ff;
+/// The further bit that it has where EOI broadcasts can be suppressed.
+pub(super) const SVR_SUPPRESS_EOI_BROADCAST: u32 = 1 << 12;
 
 impl LocalApic {
     /// Read a register that both forms have.
@@ -72,7 +74,11 @@ impl LocalApic {
 
     /// Software disable masks every LVT entry; enable leaves them masked.
     fn write_svr(&mut self, value: u32) {
-        self.registers.set(Register::SVR, value & SVR_BITS);
+        let bits = match self.features.eoi_broadcast {
+            EoiBroadcast::Always => SVR_BITS,
+            EoiBroadcast::Suppressible => SVR_BITS | SVR_SUPPRESS_EOI_BROADCAST,
+        };
+        self.registers.set(Register::SVR, value & bits);
         if !self.software_enabled() {
             for entry in Lvt::ALL {
                 let value = self.registers.get(entry.register());

@@ -1,7 +1,7 @@
 use super::{EN, EXTD};
 use irqchip::{
-    Claim, IrqStatus, Irqchip, IrqchipConfig, Level, Lvt, Msi, MsiDestination, MsiError, Now, PendingInterrupt,
-    PitReinjection, PvEoiFlag, Route, Routing, SetIrqError, Signal, TimerDeadline, VcpuSignal,
+    Claim, EoiBroadcast, Features, IrqStatus, Irqchip, IrqchipConfig, Level, Lvt, Msi, MsiDestination, MsiError, Now,
+    PendingInterrupt, PitReinjection, PvEoiFlag, Route, Routing, SetIrqError, Signal, TimerDeadline, VcpuSignal,
 };
 
 const T0: Now = super::T0;
@@ -66,6 +66,60 @@ fn a_level_line_interrupts_until_the_device_is_served() {
     end(&mut irqchip, 0);
     assert!(!irqchip.has_signals());
     assert_eq!(irqchip.lapic(0).accepted_by_vector()[0x51], 2);
+}
+
+fn suppressing(broadcast: EoiBroadcast) -> Irqchip {
+    let features = Features { eoi_broadcast: broadcast, ..Features::default() };
+    let mut irqchip = Irqchip::new(IrqchipConfig { features, ..IrqchipConfig::default() });
+    for port in [0x21, 0xa1] {
+        out(&mut irqchip, port, 0xff, T0);
+    }
+    irqchip.add_vcpu(0);
+    // Enabled, spurious vector 0xff, and no broadcast of ends.
+    write(&mut irqchip, 0, LAPIC + 0xf0, 0x11ff);
+    irqchip
+}
+
+fn read(irqchip: &mut Irqchip, address: u64) -> u32 {
+    let mut data = [0; 4];
+    assert_eq!(irqchip.mmio_read(0, address, &mut data, T0), Claim::Claimed);
+    u32::from_le_bytes(data)
+}
+
+#[test]
+fn where_the_guest_suppresses_the_broadcast_it_ends_a_level_at_the_ioapic() {
+    let mut irqchip = suppressing(EoiBroadcast::Suppressible);
+    assert_eq!(read(&mut irqchip, LAPIC + 0x30), 0x0105_0014);
+    assert_eq!(read(&mut irqchip, LAPIC + 0xf0), 0x11ff);
+    write(&mut irqchip, 0, IOAPIC, 1);
+    assert_eq!(read(&mut irqchip, IOAPIC + 0x10), 0x0017_0020);
+    write_ioapic(&mut irqchip, 10, 0x51 | 1 << 15);
+    write_ioapic(&mut irqchip, 11, 0x52 | 1 << 15);
+    for gsi in [10, 11] {
+        irqchip.set_irq_line(gsi, Level::High).unwrap();
+    }
+    for vector in [0x52, 0x51] {
+        assert_eq!(irqchip.acknowledge_interrupt(0), Some(vector));
+        end(&mut irqchip, 0);
+    }
+    assert!(!irqchip.lapic(0).requested(0x51) && !irqchip.lapic(0).in_service(0x51));
+    assert!(irqchip.ioapic().entry(10).unwrap().remote_irr(), "the I/O APIC was not told");
+    write(&mut irqchip, 0, IOAPIC + 0x40, 0x51);
+    assert!(irqchip.lapic(0).requested(0x51), "still asserted, so it comes again");
+    assert!(!irqchip.lapic(0).requested(0x52), "the other vector waits for its own end");
+}
+
+#[test]
+fn where_the_broadcast_cannot_be_suppressed_the_bit_and_the_register_do_not_exist() {
+    let mut irqchip = suppressing(EoiBroadcast::Always);
+    assert_eq!(read(&mut irqchip, LAPIC + 0xf0), 0x1ff);
+    write_ioapic(&mut irqchip, 10, 0x51 | 1 << 15);
+    irqchip.set_irq_line(10, Level::High).unwrap();
+    assert_eq!(irqchip.acknowledge_interrupt(0), Some(0x51));
+    write(&mut irqchip, 0, IOAPIC + 0x40, 0x51);
+    assert!(irqchip.ioapic().entry(10).unwrap().remote_irr());
+    end(&mut irqchip, 0);
+    assert!(irqchip.lapic(0).requested(0x51));
 }
 
 #[test]

@@ -71,6 +71,7 @@ pub mod exit {
     pub const SAVE_EFER: u32 = 1 << 20;
     pub const LOAD_EFER: u32 = 1 << 21;
     pub const SAVE_PREEMPTION_TIMER: u32 = 1 << 22;
+    pub const LOAD_PKRS: u32 = 1 << 29;
 }
 
 /// VM-entry controls.
@@ -82,6 +83,7 @@ pub mod entry {
     pub const LOAD_PERF_GLOBAL_CTRL: u32 = 1 << 13;
     pub const LOAD_PAT: u32 = 1 << 14;
     pub const LOAD_EFER: u32 = 1 << 15;
+    pub const LOAD_PKRS: u32 = 1 << 22;
 }
 
 /// Interruption-information fields (VM-entry, VM-exit and IDT-vectoring).

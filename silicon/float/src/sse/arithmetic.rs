@@ -1,4 +1,4 @@
-//! ADD, SUB, MUL, DIV, SQRT and fused multiply-add.
+//! ADD, SUB, MUL, DIV and SQRT.
 
 use crate::exact;
 use crate::flags::{Flags, Rounding};
@@ -108,7 +108,7 @@ fn sub_slow<F: Float>(a: F::Bits, b: F::Bits, mxcsr: &mut Mxcsr) -> F::Bits {
 }
 
 /// The sign of a sum that is exactly zero, of numbers that are not both zero.
-fn cancelled<F: Float>(mxcsr: &Mxcsr) -> F::Bits {
+pub(crate) fn cancelled<F: Float>(mxcsr: &Mxcsr) -> F::Bits {
     zero::<F>(mxcsr.rounding() == Rounding::Down)
 }
 
@@ -197,46 +197,5 @@ fn sqrt_slow<F: Float>(b: F::Bits, mxcsr: &mut Mxcsr) -> F::Bits {
             deliver::<F>(exact::square_root(x), mxcsr)
         }
         _ => F::from_u64(b.bits),
-    }
-}
-
-/// FMA: `a * b + c`, rounded once.
-///
-/// With the operands of the instruction numbered from the destination, `(a, b, c)` is (1, 3, 2) for the 132 form,
-/// (2, 1, 3) for 213 and (2, 3, 1) for 231: a NaN is taken from the first of `a`, `b`, `c` that is one. For the negated
-/// and subtracting forms, flip the sign of `a` or `c` unless it is a NaN.
-pub fn fma<F: Float>(a: F::Bits, b: F::Bits, c: F::Bits, mxcsr: &mut Mxcsr) -> F::Bits {
-    let [a, b, c] = [a, b, c].map(|bits| Operand::new::<F>(bits, *mxcsr));
-    if let Some(nan) = propagate::<F>(&[a, b, c], mxcsr) {
-        return nan;
-    }
-    let negative = a.negative != b.negative;
-    let infinite = matches!(a.value, Value::Infinity) || matches!(b.value, Value::Infinity);
-    if infinite {
-        let opposite = matches!(c.value, Value::Infinity) && c.negative != negative;
-        if a.is_zero() || b.is_zero() || opposite {
-            return invalid::<F>(mxcsr);
-        }
-    }
-    if !mxcsr.before(a.denormal_flag() | b.denormal_flag() | c.denormal_flag()) {
-        return F::from_u64(a.bits);
-    }
-    if infinite {
-        return infinity::<F>(negative);
-    }
-    let product = match (a.value, b.value) {
-        (Value::Finite(x), Value::Finite(y)) => Some(exact::multiply(x, y)),
-        _ => None,
-    };
-    match (product, c.value) {
-        (_, Value::Infinity) => F::from_u64(c.bits),
-        (Some(product), Value::Finite(z)) => match exact::add(product, z.widen()) {
-            Some(sum) => deliver::<F>(sum, mxcsr),
-            None => cancelled::<F>(mxcsr),
-        },
-        (Some(product), _) => deliver::<F>(product, mxcsr),
-        (None, Value::Finite(z)) => deliver::<F>(z.widen(), mxcsr),
-        (None, _) if negative == c.negative => F::from_u64(c.bits),
-        (None, _) => cancelled::<F>(mxcsr),
     }
 }

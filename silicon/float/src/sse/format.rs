@@ -131,7 +131,7 @@ pub(crate) fn infinity<F: Float>(negative: bool) -> F::Bits {
 
 /// Any adjustment that is large enough: nobody reads the result of an unmasked overflow or underflow, but whether it is
 /// inexact is flagged.
-const IN_RANGE: i32 = 1 << 14;
+pub(crate) const WRAPPED: i32 = 1 << 14;
 
 /// How MXCSR rounds into this format.
 pub(crate) fn rules<F: Float>(mxcsr: Mxcsr) -> Rules {
@@ -142,13 +142,13 @@ pub(crate) fn rules<F: Float>(mxcsr: Mxcsr) -> Rules {
         max_exponent: F::MAX_EXPONENT,
         rounding: mxcsr.rounding(),
         underflow: if !masked.contains(Flags::UE) {
-            Underflow::Wrap(IN_RANGE)
+            Underflow::Wrap(WRAPPED)
         } else if mxcsr.flushes_to_zero() {
             Underflow::Flush
         } else {
             Underflow::Denormalize
         },
-        overflow: if masked.contains(Flags::OE) { Overflow::Saturate } else { Overflow::Wrap(IN_RANGE) },
+        overflow: if masked.contains(Flags::OE) { Overflow::Saturate } else { Overflow::Wrap(WRAPPED) },
     }
 }
 

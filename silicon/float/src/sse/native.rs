@@ -40,10 +40,16 @@ pub trait Native: Sized {
     fn native_from_i64(a: i64) -> Self::Bits;
     #[doc(hidden)]
     fn negate(a: Self::Bits) -> Self::Bits;
+    /// `a * b + c`, correctly rounded to nearest if it is well inside of the normal range.
+    #[doc(hidden)]
+    fn native_fma(a: Self::Bits, b: Self::Bits, c: Self::Bits) -> Self::Bits;
+    /// Whether `result` is exactly `a * b + c`. None where that is not easy to see.
+    #[doc(hidden)]
+    fn fma_is_exact(a: Self::Bits, b: Self::Bits, c: Self::Bits, result: Self::Bits) -> Option<bool>;
 }
 
 macro_rules! native {
-    ($format:ty, $float:ty, $bits:ty) => {
+    ($format:ty, $float:ty, $bits:ty, $fma:path, $fma_is_exact:path) => {
         impl Native for $format {
             type Bits = $bits;
 
@@ -98,12 +104,63 @@ macro_rules! native {
             fn negate(a: $bits) -> $bits {
                 a ^ 1 << (<$bits>::BITS - 1)
             }
+            #[inline]
+            fn native_fma(a: $bits, b: $bits, c: $bits) -> $bits {
+                $fma(<$float>::from_bits(a), <$float>::from_bits(b), <$float>::from_bits(c)).to_bits()
+            }
+            #[inline]
+            fn fma_is_exact(a: $bits, b: $bits, c: $bits, result: $bits) -> Option<bool> {
+                let [a, b, c, result] = [a, b, c, result].map(<$float>::from_bits);
+                $fma_is_exact(a, b, c, result)
+            }
         }
     };
 }
 
-native!(F32, f32, u32);
-native!(F64, f64, u64);
+native!(F32, f32, u32, fma32, fma32_is_exact);
+native!(F64, f64, u64, f64::mul_add, fma64_is_exact);
+
+/// `a + b` and what rounding it lost, exactly (Knuth's TwoSum).
+#[inline]
+fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let b_part = sum - a;
+    let a_part = sum - b_part;
+    (sum, (a - a_part) + (b - b_part))
+}
+
+/// In double precision: the product is exact there, and the sum, rounded to odd, may be rounded again.
+#[inline]
+fn fma32(a: f32, b: f32, c: f32) -> f32 {
+    let (sum, lost) = two_sum(f64::from(a) * f64::from(b), f64::from(c));
+    let bits = sum.to_bits();
+    if lost == 0.0 || bits & 1 != 0 {
+        return sum as f32;
+    }
+    // The neighbour on the side of what was lost.
+    f64::from_bits(if (lost > 0.0) == (sum > 0.0) { bits + 1 } else { bits - 1 }) as f32
+}
+
+#[inline]
+fn fma32_is_exact(a: f32, b: f32, c: f32, result: f32) -> Option<bool> {
+    let (sum, lost) = two_sum(f64::from(a) * f64::from(b), f64::from(c));
+    Some(lost == 0.0 && f64::from(result) == sum)
+}
+
+/// It is if product and sum, with what rounding them loses, amount to it.
+#[inline]
+fn fma64_is_exact(a: f64, b: f64, c: f64, result: f64) -> Option<bool> {
+    /// Above this the part of a product that rounding loses is a normal number, or zero.
+    const SAFE: f64 = 1e-280;
+    let product = a * b;
+    let lost_by_product = a.mul_add(b, -product);
+    let (sum, lost_by_sum) = two_sum(product, c);
+    let (lost, rest) = two_sum(lost_by_product, lost_by_sum);
+    let (missing, other_rest) = two_sum(result, -sum);
+    // Not so where one of them overflowed, since the rest is not a number then.
+    let known = rest == 0.0 && other_rest == 0.0 && (product.abs() > SAFE || a == 0.0 || b == 0.0);
+    known.then_some(missing == lost)
+}
 
 /// A normal number, or a zero.
 #[inline]

@@ -9,7 +9,7 @@ use crate::operands::Random;
 const CASES: u32 = 50_000;
 
 /// Masked MXCSR values: every rounding mode with and without DAZ, FTZ and a PE that is set already.
-fn mxcsr(random: &mut Random) -> u32 {
+pub fn mxcsr(random: &mut Random) -> u32 {
     let r = random.next() as u32;
     let optional = |bit: u32, flag| if r >> bit & 1 != 0 { flag } else { 0 };
     0x1f80 | (r & 0x6000) | optional(0, Mxcsr::DAZ) | optional(1, Mxcsr::FTZ) | optional(2, 0x20)

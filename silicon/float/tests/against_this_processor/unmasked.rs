@@ -3,8 +3,9 @@
 use std::arch::asm;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use silicon_float::{F32, F64, Mxcsr, RoundImm, SimdException, sse};
+use silicon_float::{F32, F64, HalfImm, Mxcsr, RoundImm, SimdException, sse};
 
+use crate::half::{near_half, to_halves};
 use crate::operands::Random;
 use crate::sse::{fused, run};
 
@@ -86,6 +87,14 @@ fn unmasked_exceptions_agree() {
                 |m| sse::round_to_int::<F32>(a, RoundImm(4), m),
                 run!("roundss {a}, {b}, 4", f32, 0, a, control)
             );
+        }
+        if std::is_x86_feature_detected!("f16c") {
+            let half = near_half(&mut random);
+            let immediate = random.next() as u8;
+            same!("vcvtps2ph", (half, immediate), |m| sse::f32_to_f16(half, HalfImm(immediate), m), {
+                let (result, after) = to_halves([half, 0, 0, 0], immediate, control);
+                (result[0], after)
+            });
         }
         if std::is_x86_feature_detected!("fma") {
             same!(

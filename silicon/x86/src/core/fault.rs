@@ -11,6 +11,14 @@ pub struct Fault {
     pub address: u64,
 }
 
+impl Fault {
+    /// Whether the error code names a selector, with EXT in bit 0.
+    #[must_use]
+    pub const fn names_selector(&self) -> bool {
+        matches!(self.vector, vector::TS | vector::NP | vector::SS | vector::GP)
+    }
+}
+
 impl Core {
     /// Raises an exception without an error code.
     #[cold]

@@ -27,6 +27,7 @@ pub use segment::{SegmentRegister, TableRegister};
 
 use crate::cost::Counters;
 use crate::event::Events;
+use crate::exec::system::idle::Monitored;
 use crate::mem::Mmu;
 use crate::model::Model;
 use crate::op::BLOCK_RIP;
@@ -54,6 +55,8 @@ pub struct Core {
     pub cr3: u64,
     pub cr4: u64,
     pub efer: u64,
+    /// Rights of user-mode protection keys. Change it with [`Core::set_pkru`].
+    pub pkru: u32,
     /// Which state components XSAVE and VEX-encoded instructions may use; XCR0 has always bit 0.
     pub xcr0: u64,
     /// CR8, which is the TPR only where the VMCS has a TPR shadow; otherwise CR8 accesses exit.
@@ -69,6 +72,8 @@ pub struct Core {
     pub vmx: Vmx,
     /// Pending and blocked events.
     pub events: Events,
+    /// What MWAIT waits for; VM-entry disarms it.
+    pub monitor: Option<Monitored>,
     /// The exception that [`crate::Leave::Fault`] speaks of.
     pub fault: Fault,
 
@@ -105,15 +110,17 @@ impl Core {
             cr3: 0,
             cr4: 0,
             efer: 0,
+            pkru: 0,
             xcr0: 1,
             dr: [0, 0, 0, 0, 0, 0, 0xffff_0ff0, 0x400],
             msrs: Msrs::default(),
             fpu: Fpu::default(),
-            mmu: Mmu::new(),
+            mmu: Mmu::new(&model.tlb),
             memory,
             model,
             vmx: Vmx::default(),
             events: Events::default(),
+            monitor: None,
             fault: Fault::default(),
             budget: 0,
             deadline: 0,

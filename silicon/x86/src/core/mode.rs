@@ -128,11 +128,21 @@ impl Core {
             x87_usable,
         };
         self.mmu.set_privilege(privilege);
+        if cpl == 3 && self.cr0 & cr0::AM != 0 && self.rflags_rest & rflags::AC != 0 {
+            self.mmu.check_alignment();
+        }
+        self.update_keys();
         self.mmu.leave_page();
     }
 }
 
 impl Core {
+    /// Sets XCR0 to a value that [`crate::model::Model::xcr0_is_valid`] allows.
+    pub fn set_xcr0(&mut self, value: u64) {
+        self.xcr0 = value;
+        self.update_mode();
+    }
+
     /// Whether VEX-encoded vector instructions exist now: otherwise they are #UD, whatever CR0.TS is.
     #[must_use]
     pub fn avx_enabled(&self) -> bool {

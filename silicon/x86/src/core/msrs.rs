@@ -13,4 +13,8 @@ pub struct Msrs {
     pub pat: u64,
     pub debugctl: u64,
     pub spec_ctrl: u64,
+    /// Which supervisor state components XSAVES and XRSTORS may use.
+    pub xss: u64,
+    /// Rights of supervisor-mode protection keys. Change it with [`crate::Core::set_pkrs`].
+    pub pkrs: u32,
 }

@@ -8,7 +8,7 @@ use x86_defs::vmx::ExitReason;
 use super::{EventKind, Injection, debug, ia32e, information, intercept, protected, real};
 use crate::core::Fault;
 use crate::vmx::ExitInfo;
-use crate::{Core, Leave};
+use crate::{Core, Leave, cost};
 
 /// Classes of the double-fault table ("Interrupt 8 - Double Fault Exception").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,7 +201,21 @@ impl Core {
         }
     }
 
+    /// [`Core::fault`] arose while `event` was delivered by a task switch: what is to be delivered now is left there.
+    /// [`Leave::Exit`]: shutdown, a triple fault is recorded.
+    pub(crate) fn second_fault(&mut self, event: &Injection) -> Leave {
+        set_external(self, event);
+        match combine(event, &exception(&self.fault)) {
+            Outcome::Serial => Leave::Fault,
+            Outcome::DoubleFault => self.raise_code(vector::DF, 0),
+            Outcome::TripleFault => {
+                self.vmexit_with(ExitInfo { reason: Some(ExitReason::TripleFault), ..ExitInfo::default() })
+            }
+        }
+    }
+
     fn delivered(&mut self) {
+        self.charge(cost::EVENT_DELIVERY);
         self.events.sti_shadow = false;
         self.events.mov_ss_shadow = false;
     }
@@ -210,8 +224,7 @@ impl Core {
 /// Sets EXT in the error code of an exception that the delivery of `event` raised.
 fn set_external(core: &mut Core, event: &Injection) {
     let from_program = matches!(event.kind, EventKind::SoftwareInterrupt | EventKind::SoftwareException);
-    let names_selector = matches!(core.fault.vector, vector::TS | vector::NP | vector::SS | vector::GP);
-    if names_selector && !from_program {
+    if core.fault.names_selector() && !from_program {
         core.fault.error_code = core.fault.error_code.map(|code| code | EXT);
     }
 }

@@ -19,7 +19,7 @@ use x86_defs::rflags;
 
 use crate::Core;
 
-pub use debug::{dr6, dr7};
+pub use debug::{Step, debugctl, dr6, dr7};
 pub use gate::{Gate, GateKind};
 
 /// Event state of a logical processor.

@@ -313,6 +313,7 @@ fn a_bad_ring_0_stack_is_an_invalid_tss_fault() {
 #[test]
 fn a_task_gate_exits_as_a_task_switch_with_the_event() {
     let mut core = kernel32();
+    poke(&core, GDT + 0x38, 0x0000_8900_6000_0067);
     poke(&core, IDT + 8 * 8, 0x0000_8500_0038_0000);
     core.fault = fault(vector::DF, Some(0), 0);
     assert_eq!(core.deliver_fault(), Err(Leave::Exit));
@@ -346,7 +347,7 @@ fn a_single_step_trap_is_taken_after_the_instruction_and_clears_tf() {
     let mut core = kernel64();
     core.set_rflags(rflags::TF);
     let before = core.rflags();
-    core.end_of_step(before);
+    core.end_of_step(before, Step::Straight);
     assert!(core.pending_debug());
     core.deliver_debug_trap().unwrap();
     assert_eq!(core.dr[6] & debug::dr6::BS, debug::dr6::BS);

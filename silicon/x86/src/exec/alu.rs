@@ -256,10 +256,11 @@ pub fn cmpxchg16b(core: &mut Core, op: &Op) -> Done {
 /// BOUND: the index in [`Op::a`] against the two bounds in memory.
 pub fn bound<T: Word>(core: &mut Core, op: &Op) -> Done {
     use super::operand::signed;
-    let offset = core.address(op);
-    let linear = core.linear(op.seg, offset, T::BYTES * 2, crate::mem::AccessKind::Read)?;
-    let lower = core.load_linear::<T>(linear, op.seg)?;
-    let upper = core.load_linear::<T>(linear.wrapping_add(T::BYTES), op.seg)?;
+    // The bounds are two operands: what the lower one raises comes before the limit that the upper one is beyond.
+    let lower = core.load::<T>(op)?;
+    let offset = core.address(op).wrapping_add(T::BYTES);
+    let linear = core.linear(op.seg, offset, T::BYTES, crate::mem::AccessKind::Read)?;
+    let upper = core.load_linear::<T>(linear, op.seg)?;
     let index = signed(core.get::<T>(op.a));
     if index < signed(lower) || index > signed(upper) {
         return Err(core.raise(x86_defs::exception::vector::BR));

@@ -48,11 +48,17 @@ impl Width for Near32 {
     }
 }
 
+#[cold]
+fn far_canonical(core: &mut Core, target: u64) -> Result<u64, Leave> {
+    if core.is_canonical(target) { Ok(target) } else { Err(core.gp0()) }
+}
+
 impl Width for Near64 {
     type Address = u64;
     #[inline(always)]
     fn target(core: &mut Core, target: u64) -> Result<u64, Leave> {
-        if ((target << 16) as i64 >> 16) as u64 == target { Ok(target) } else { Err(core.gp0()) }
+        // Canonical with 48 bits is canonical with 57.
+        if ((target << 16) as i64 >> 16) as u64 == target { Ok(target) } else { far_canonical(core, target) }
     }
 }
 

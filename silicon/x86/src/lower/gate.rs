@@ -87,8 +87,8 @@ pub fn needs(feature: C) -> Needs {
     Needs::Feature(match feature {
         C::INTEL8086 | C::INTEL186 | C::INTEL286 | C::INTEL386 | C::INTEL486 | C::X64 => return Needs::Nothing,
         C::INTEL8086_ONLY | C::CPUID | C::MULTIBYTENOP | C::RDPMC | C::FPU387 | C::PAUSE => return Needs::Nothing,
-        // Their handlers look at CR4, which cannot enable what the model lacks.
-        C::SMX | C::XSAVE => return Needs::Nothing,
+        // Its handler looks at CR4, which cannot enable what the model lacks.
+        C::SMX => return Needs::Nothing,
         // The hardware under a hypervisor has VMX whatever its guests are shown; these exit (or are #UD at the handler).
         C::VMX | C::INVEPT | C::INVVPID => return Needs::Nothing,
         C::FPU | C::FPU287 => F::Fpu,
@@ -107,6 +107,18 @@ pub fn needs(feature: C) -> Needs {
         C::SSE4_1 => F::Sse41,
         C::SSE4_2 => F::Sse42,
         C::MONITOR => F::Monitor,
+        C::PCLMULQDQ => F::Pclmulqdq,
+        C::AES => F::Aes,
+        C::SHA => F::ShaNi,
+        C::XSAVE => F::Xsave,
+        C::XSAVEOPT => F::Xsaveopt,
+        C::XSAVEC => F::Xsavec,
+        C::XSAVES => F::Xsaves,
+        // The VEX forms of AES and PCLMULQDQ need both features; with 256 bits they are extensions of their own.
+        C::AVX => F::Avx,
+        C::AVX2 => F::Avx2,
+        C::FMA => F::Fma,
+        C::F16C => F::F16c,
         C::CMPXCHG16B => F::Cx16,
         C::MOVBE => F::Movbe,
         C::POPCNT => F::Popcnt,
@@ -124,6 +136,7 @@ pub fn needs(feature: C) -> Needs {
         C::LZCNT => F::Abm,
         C::SYSCALL => F::Syscall,
         C::RDTSCP => F::Rdtscp,
+        C::PKU => F::Pku,
         _ => return Needs::Impossible,
     })
 }
@@ -157,6 +170,31 @@ mod tests {
         ] {
             assert!(meaning("glassvisor-v2", bytes).is_some(), "{feature}");
             assert_eq!(meaning(&format!("glassvisor-v2,-{feature}"), bytes), None, "{feature}");
+        }
+        for (bytes, feature) in [
+            (&[0x66, 0x0f, 0x38, 0xdc, 0xc1][..], "aes"),
+            (&[0xc4, 0xe2, 0x79, 0xdc, 0xc1], "aes"),
+            (&[0xc4, 0xe3, 0x79, 0x44, 0xc1, 0], "pclmulqdq"),
+            (&[0x0f, 0x38, 0xcb, 0xc1], "sha_ni"),
+            (&[0xc5, 0xfd, 0xfe, 0xc1], "avx2"),
+            (&[0xc4, 0xe2, 0x79, 0x98, 0xc1], "fma"),
+            (&[0xc4, 0xe2, 0x79, 0x13, 0xc1], "f16c"),
+            (&[0x0f, 0xae, 0x31], "xsaveopt"),
+            (&[0x0f, 0xc7, 0x21], "xsavec"),
+            (&[0x0f, 0xc7, 0x29], "xsaves"),
+        ] {
+            assert!(meaning("glassvisor-v3", bytes).is_some(), "{feature}");
+            assert_eq!(meaning(&format!("glassvisor-v3,-{feature}"), bytes), None, "{feature}");
+            assert_eq!(meaning("glassvisor-v2", bytes), None, "{feature}");
+        }
+        assert_eq!(meaning("glassvisor-v2", &[0x0f, 0x01, 0xc8]), None, "monitor");
+        assert_eq!(meaning("glassvisor-v2,+monitor", &[0x0f, 0x01, 0xc8]), Some(M::Monitor));
+    }
+
+    #[test]
+    fn wide_forms_of_aes_and_pclmulqdq_are_extensions_that_no_model_has() {
+        for bytes in [&[0xc4, 0xe2, 0x7d, 0xdc, 0xc1][..], &[0xc4, 0xe3, 0x7d, 0x44, 0xc1, 0]] {
+            assert_eq!(meaning("glassvisor-v3", bytes), None);
         }
     }
 

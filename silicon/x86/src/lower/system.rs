@@ -4,7 +4,7 @@ use iced_x86::{Code, Instruction, Mnemonic, Register};
 use x86_defs::vmx::ExitReason;
 
 use super::info;
-use crate::exec::system::{control, debug, flag, identity, idle, msr, random, translation, tsc, vmx};
+use crate::exec::system::{control, debug, flag, identity, idle, keys, msr, random, translation, tsc, vmx};
 use crate::op::{CodeSize, Exec, Lowering, Op, ZERO};
 
 /// Whether the instruction ends its block although it is no branch: it changes the mode, IF, the translation or code,
@@ -64,6 +64,8 @@ fn plain(l: &Lowering<'_>) -> Option<Op> {
         M::Rdmsr => msr::rdmsr,
         M::Wrmsr => msr::wrmsr,
         M::Clts => control::clts,
+        M::Rdpkru => keys::rdpkru,
+        M::Wrpkru => keys::wrpkru,
         M::Invlpg => translation::invlpg,
         M::Invd => translation::invd,
         M::Wbinvd | M::Wbnoinvd => translation::wbinvd,

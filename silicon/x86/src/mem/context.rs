@@ -36,11 +36,29 @@ impl ContextId {
     pub const MOST: u16 = 0x7fe;
 }
 
+/// The VPID and EPT pointer that ids of global entries and of guest-physical translations were asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    vpid: u16,
+    eptp: u64,
+    /// One more than that of the contexts: zero is no selection.
+    shared_epoch: u64,
+}
+
+impl Selection {
+    /// The key of an address space under it.
+    pub fn with(self, space: Space) -> ContextKey {
+        ContextKey { vpid: self.vpid, eptp: self.eptp, space }
+    }
+}
+
 /// The ids in use.
 #[derive(Debug, Default)]
 pub struct Contexts {
     ids: HashMap<ContextKey, ContextId>,
     last: u16,
+    /// Raised when an id that address spaces share may have been retired: of global entries, or guest-physical ones.
+    shared_epoch: u64,
 }
 
 impl Contexts {
@@ -53,6 +71,7 @@ impl Contexts {
         if exhausted {
             self.ids.clear();
             self.last = 0;
+            self.shared_epoch += 1;
         }
         self.last += 1;
         let id = ContextId(self.last);
@@ -62,12 +81,31 @@ impl Contexts {
 
     /// Retires one id.
     pub fn retire(&mut self, key: ContextKey) {
+        if matches!(key.space, Space::Nested | Space::Global) {
+            self.shared_epoch += 1;
+        }
         self.ids.remove(&key);
     }
 
     /// Retires every id whose key satisfies `matches`.
     pub fn retire_where(&mut self, matches: impl Fn(&ContextKey) -> bool) {
+        self.shared_epoch += 1;
         self.ids.retain(|key, _| !matches(key));
+    }
+
+    /// The ids whose keys satisfy `matches`.
+    pub fn ids_where(&self, matches: impl Fn(&ContextKey) -> bool) -> Vec<ContextId> {
+        self.ids.iter().filter(|(key, _)| matches(key)).map(|(_, &id)| id).collect()
+    }
+
+    /// Remembers that the ids of global entries and of guest-physical translations have just been asked for.
+    pub fn selection(&self, vpid: u16, eptp: u64) -> Selection {
+        Selection { vpid, eptp, shared_epoch: self.shared_epoch + 1 }
+    }
+
+    /// Whether those ids are still the same.
+    pub fn still_holds(&self, selection: Selection) -> bool {
+        selection.shared_epoch == self.shared_epoch + 1
     }
 }
 

@@ -13,7 +13,7 @@ pub struct FirstLevel {
     entries: Vec<Entry>,
     next: usize,
     /// How many tags hash to each bucket: most look-ups that miss need no search.
-    buckets: Box<[u8; BUCKETS]>,
+    buckets: Box<[u16; BUCKETS]>,
     shift: u32,
 }
 
@@ -22,8 +22,8 @@ impl FirstLevel {
 
     /// An array of `size` entries for pages of `1 << shift` bytes.
     #[must_use]
-    pub fn new(size: usize, shift: u32) -> Self {
-        assert!(size < 255, "bucket counts are bytes");
+    pub fn new(size: u16, shift: u32) -> Self {
+        let size = usize::from(size);
         Self {
             tags: vec![Self::EMPTY; size],
             entries: vec![Entry::default(); size],

@@ -67,8 +67,9 @@ impl Core {
     /// context. Permissions of the fast look-up are derived anew.
     pub fn tlb_controls_written(&mut self, cr0_changed: u64, cr4_changed: u64) {
         let all = cr0_changed & cr0::PG != 0
-            || cr4_changed & (cr4::PGE | cr4::PAE | cr4::PSE | cr4::PCIDE | cr4::LA57) != 0
-            || cr4_changed & self.cr4 & cr4::SMEP != 0;
+            || cr4_changed & (cr4::PGE | cr4::PAE | cr4::PSE | cr4::LA57) != 0
+            || cr4_changed & self.cr4 & cr4::SMEP != 0
+            || cr4_changed & !self.cr4 & cr4::PCIDE != 0;
         if all {
             self.retire_vpid();
         }
@@ -81,8 +82,14 @@ impl Core {
     /// INVLPG: the page of `linear` in the current PCID, and global translations of it.
     pub fn tlb_invlpg(&mut self, linear: u64) {
         self.mmu.count.page_invalidations += 1;
-        self.tlb_remove(linear, false);
-        self.tlb_remove(linear, true);
+        if self.mmu.fractured.covers(linear) {
+            self.retire(self.space_of(self.cr3));
+            self.retire(Space::Global);
+            self.tlb_select();
+        } else {
+            self.tlb_remove(linear, false);
+            self.tlb_remove(linear, true);
+        }
         self.clear_structure_caches();
     }
 
@@ -92,13 +99,7 @@ impl Core {
             Invpcid::Individual { pcid, linear } => {
                 self.mmu.count.page_invalidations += 1;
                 let key = self.key(Space::Pcid(pcid));
-                let (id, exhausted) = self.mmu.contexts.id(key);
-                if exhausted {
-                    self.mmu.clear();
-                } else {
-                    self.tlb_remove_tagged(linear, id.0, false);
-                    self.tlb_remove_tagged(linear, id.0, true);
-                }
+                self.remove_where(linear, |k| *k == key);
                 self.clear_structure_caches();
             }
             Invpcid::SingleContext { pcid } => self.retire(Space::Pcid(pcid)),
@@ -118,10 +119,12 @@ impl Core {
         let not_nested = |k: &ContextKey| k.space != Space::Nested;
         let contexts = &mut self.mmu.contexts;
         match what {
-            // One page of every address space of the VPID: its contexts are retired whole, which the manual allows.
-            Invvpid::Individual { vpid, .. } | Invvpid::SingleContext { vpid } => {
-                contexts.retire_where(|k| k.vpid == vpid && not_nested(k));
+            // Of every address space of the VPID, global translations included.
+            Invvpid::Individual { vpid, linear } => {
+                self.remove_where(linear, |k| k.vpid == vpid && not_nested(k));
+                self.clear_structure_caches();
             }
+            Invvpid::SingleContext { vpid } => contexts.retire_where(|k| k.vpid == vpid && not_nested(k)),
             Invvpid::AllContexts => contexts.retire_where(|k| k.vpid != 0 && not_nested(k)),
             Invvpid::SingleContextRetainingGlobal { vpid } => {
                 contexts.retire_where(|k| k.vpid == vpid && not_nested(k) && k.space != Space::Global);
@@ -151,6 +154,18 @@ impl Core {
         self.tlb_select();
     }
 
+    /// Removes one page from the contexts that satisfy `matches`: whole contexts where it may be there in pieces.
+    fn remove_where(&mut self, linear: u64, matches: impl Fn(&ContextKey) -> bool) {
+        if self.mmu.fractured.covers(linear) {
+            self.mmu.contexts.retire_where(matches);
+            return;
+        }
+        for id in self.mmu.contexts.ids_where(matches) {
+            self.tlb_remove_tagged(linear, id.0, false);
+            self.tlb_remove_tagged(linear, id.0, true);
+        }
+    }
+
     fn key(&self, space: Space) -> ContextKey {
         ContextKey { vpid: self.vmx.controls.vpid, eptp: self.vmx.controls.eptp, space }
     }
@@ -166,6 +181,20 @@ impl Core {
         self.mmu.count.flushes += 1;
         let vpid = self.vmx.controls.vpid;
         self.mmu.contexts.retire_where(|k| k.vpid == vpid && k.space != Space::Nested);
+    }
+
+    /// What the paging-structure caches have for `linear`: a fault of the address voids it.
+    pub(super) fn drop_structures(&mut self, linear: u64) {
+        let space = self.mmu.space.0;
+        self.mmu.pde.remove(linear, space);
+        self.mmu.pdpte.remove(linear, space);
+    }
+
+    /// Everything cached for `linear` in the current context: an EPT violation voids it.
+    pub(super) fn drop_linear(&mut self, linear: u64) {
+        self.tlb_remove(linear, false);
+        self.tlb_remove(linear, true);
+        self.drop_structures(linear);
     }
 
     fn clear_structure_caches(&mut self) {

@@ -4,41 +4,61 @@
 //! |---|---|
 //! | `fast` | direct-mapped look-up in front of the first level, for data and for fetches |
 //! | `first_level`, `second_level` | the modelled TLB |
+//! | `fractured` | pages that the TLB holds in pieces |
 //! | `structure_cache`, `nested` | paging-structure cache, guest-physical translations |
 //! | `context` | dense ids for (VPID, PCID, EPTP) |
-//! | `translate` | look-up, walk, permissions, fast refill |
-//! | `walk`, `ept` | guest tables, EPT |
+//! | `translate` | look-up, walk, fast refill |
+//! | `linear` | address width, metadata bits, canonical form, alignment |
+//! | `walk`, `format`, `pdpte` | guest tables in each paging mode |
+//! | `rights`, `keys` | who may access a page, protection keys |
+//! | `ept`, `ept_exit` | EPT, and its VM-exits |
 //! | `slow` | loads and stores that cross pages, touch devices or code |
 //! | `segmented` | segment base and limit |
+//! | `watch` | data breakpoints |
 //! | `invalidate` | INVLPG, INVPCID, CR3 writes, INVVPID, INVEPT |
 
 pub mod context;
 pub mod count;
 mod entry;
 mod ept;
+mod ept_exit;
 pub mod fast;
 mod first_level;
+mod format;
+mod fractured;
 mod invalidate;
+mod keys;
+mod linear;
 pub mod mmio;
 mod nested;
+mod pdpte;
+mod rights;
 mod second_level;
 mod segmented;
 mod slow;
 mod structure_cache;
+#[cfg(test)]
+mod tests;
 mod translate;
 mod walk;
+mod watch;
 
 pub use count::TlbCounters;
 pub use invalidate::{Invept, Invpcid, Invvpid, Keep};
 pub use mmio::{DeviceAccess, MmioReplay};
 pub use translate::{FetchPage, Place};
+pub use watch::Watch;
 
-use context::{ContextId, ContextKey, Contexts, Space};
+use context::{ContextId, ContextKey, Contexts, Selection, Space};
 use fast::{FAST_ENTRIES, FETCH_ENTRIES, FastEntry, FetchEntry};
 use first_level::FirstLevel;
+use fractured::Fractured;
+use keys::Keys;
 use nested::NestedCache;
 use second_level::SecondLevel;
 use structure_cache::StructureCache;
+
+use crate::model::{CacheGeometry, TlbGeometry};
 
 /// What a memory access is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +81,10 @@ pub struct Access {
     pub segment: u8,
 }
 
-/// One size of page in the first level, its large pages beside it ("Golden Cove": 96 and 32 entries for data).
+/// A permission bit that no entry of the fast look-up has.
+const NO_ENTRY_HAS: u32 = 1 << 31;
+
+/// The first level for data or for fetches: its large pages are beside the small ones.
 #[derive(Debug)]
 struct Level {
     small: FirstLevel,
@@ -69,8 +92,8 @@ struct Level {
 }
 
 impl Level {
-    fn new(small: usize, large: usize) -> Self {
-        Self { small: FirstLevel::new(small, 12), large: FirstLevel::new(large, 21) }
+    fn new(small: CacheGeometry, large: CacheGeometry) -> Self {
+        Self { small: FirstLevel::new(small.entries, 12), large: FirstLevel::new(large.entries, 21) }
     }
 
     fn clear(&mut self) {
@@ -91,8 +114,14 @@ pub struct Mmu {
     pub need_read: u32,
     /// Permission bit that a store needs now.
     pub need_write: u32,
+    /// Accesses that are not aligned fault: the look-up answers none, the slow path looks at each.
+    pub(crate) alignment_checked: bool,
+    /// Rights of protection keys.
+    keys: Keys,
     /// Device accesses during instruction emulation.
     pub mmio: MmioReplay,
+    /// Data breakpoints.
+    pub watch: Watch,
     /// Exact counts.
     pub count: TlbCounters,
     /// Host-physical page that the running block was fetched from.
@@ -108,47 +137,49 @@ pub struct Mmu {
     pde: StructureCache,
     pdpte: StructureCache,
     nested: NestedCache,
+    fractured: Fractured,
     contexts: Contexts,
     /// The current ids: of the address space, of global entries, and of the EPT.
     space: ContextId,
     global: ContextId,
     ept: ContextId,
+    /// What `global` and `ept` were looked up for.
+    selected: Selection,
     /// Whether entries that are not global may be in the fast look-up under the upper half's key.
     private_upper: bool,
     /// Last seen [`silicon_memory::PhysicalMemory::code_epoch`].
     code_epoch: u64,
 }
 
-impl Default for Mmu {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Mmu {
-    /// Empty, with the geometry of the modelled core: 96 + 32 entries for data, 224 + 32 for fetches, 2048 second level.
+    /// Empty, with the geometry of the modelled core.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new(geometry: &TlbGeometry) -> Self {
         let mut mmu = Self {
             fast: Box::new([FastEntry::empty(); FAST_ENTRIES]),
             key: [0; 2],
             need_read: 0,
             need_write: 0,
+            alignment_checked: false,
+            keys: Keys::default(),
             mmio: MmioReplay::default(),
+            watch: Watch::default(),
             count: TlbCounters::default(),
             fetch_page: u64::MAX,
             fetch_linear: u64::MAX,
             fetch: Box::new([FetchEntry::empty(); FETCH_ENTRIES]),
-            data_level: Level::new(96, 32),
-            fetch_level: Level::new(224, 32),
-            second: SecondLevel::new(2048),
-            pde: StructureCache::new(64, 21),
+            data_level: Level::new(geometry.first_level_data, geometry.first_level_data_large),
+            fetch_level: Level::new(geometry.first_level_code, geometry.first_level_code_large),
+            second: SecondLevel::new(geometry.second_level),
+            pde: StructureCache::new(usize::from(geometry.paging_structure.entries), 21),
             pdpte: StructureCache::new(16, 30),
             nested: NestedCache::new(),
+            fractured: Fractured::default(),
             contexts: Contexts::default(),
             space: ContextId(1),
             global: ContextId(1),
             ept: ContextId(1),
+            selected: Selection::default(),
             private_upper: false,
             code_epoch: 0,
         };
@@ -161,6 +192,13 @@ impl Mmu {
     pub fn set_privilege(&mut self, row: u8) {
         self.need_read = 1 << (row * 2);
         self.need_write = 2 << (row * 2);
+        self.alignment_checked = false;
+    }
+
+    /// Lets every access go the slow way, where its alignment is checked, until [`Mmu::set_privilege`].
+    pub fn check_alignment(&mut self) {
+        (self.need_read, self.need_write) = (NO_ENTRY_HAS, NO_ENTRY_HAS);
+        self.alignment_checked = true;
     }
 
     /// The next block must be translated: mode, privilege or translations changed.
@@ -171,10 +209,19 @@ impl Mmu {
     /// Selects the context of all further translations.
     pub fn set_context(&mut self, vpid: u16, eptp: u64, space: Space) {
         self.leave_page();
+        let wanted = ContextKey { vpid, eptp, space };
         // An id that runs out clears the caches and voids the ids before it: then all three are asked for again.
         loop {
             let before = self.space;
-            let (own, a) = self.contexts.id(ContextKey { vpid, eptp, space });
+            let (own, a) = self.contexts.id(wanted);
+            if !a && self.contexts.still_holds(self.selected) && self.selected.with(space) == wanted {
+                // Only the address space changes: the other two ids are as they were.
+                if before != own && self.private_upper {
+                    self.drop_upper();
+                }
+                (self.space, self.key[0]) = (own, u64::from(own.0));
+                return;
+            }
             let (global, b) = self.contexts.id(ContextKey { vpid, eptp, space: Space::Global });
             let (ept, c) = self.contexts.id(ContextKey { vpid: 0, eptp, space: Space::Nested });
             if a || b || c {
@@ -186,6 +233,7 @@ impl Mmu {
             }
             (self.space, self.global, self.ept) = (own, global, ept);
             self.key = [u64::from(own.0), u64::from(global.0)];
+            self.selected = self.contexts.selection(vpid, eptp);
             return;
         }
     }
@@ -215,6 +263,7 @@ impl Mmu {
     fn clear_fast(&mut self) {
         self.fast.fill(FastEntry::empty());
         self.fetch.fill(FetchEntry::empty());
+        self.keys.forget();
         self.private_upper = false;
     }
 

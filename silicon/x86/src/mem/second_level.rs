@@ -1,8 +1,7 @@
-//! Second-level TLB: 2048 entries, 16 ways, small and large pages together, round robin in each set.
+//! Second-level TLB: small and large pages together, round robin in each set.
 
 use super::entry::Entry;
-
-const WAYS: usize = 16;
+use crate::model::CacheGeometry;
 
 #[derive(Debug)]
 pub struct SecondLevel {
@@ -10,31 +9,39 @@ pub struct SecondLevel {
     entries: Vec<Entry>,
     next: Vec<u8>,
     sets: usize,
+    ways: usize,
 }
 
 impl SecondLevel {
     const EMPTY: u64 = u64::MAX;
 
-    /// An array of `size` entries.
+    /// An empty array.
     #[must_use]
-    pub fn new(size: usize) -> Self {
-        let sets = size / WAYS;
+    pub fn new(geometry: CacheGeometry) -> Self {
+        let (size, ways) = (usize::from(geometry.entries), usize::from(geometry.ways));
+        let sets = size / ways;
         assert!(sets.is_power_of_two(), "the number of sets is an index mask");
-        Self { tags: vec![Self::EMPTY; size], entries: vec![Entry::default(); size], next: vec![0; sets], sets }
+        Self { tags: vec![Self::EMPTY; size], entries: vec![Entry::default(); size], next: vec![0; sets], sets, ways }
     }
 
     fn first(&self, tag: u64, shift: u32) -> usize {
-        ((tag >> shift) as usize & (self.sets - 1)) * WAYS
+        ((tag >> shift) as usize & (self.sets - 1)) * self.ways
     }
 
     fn find(&self, tag: u64, shift: u32) -> Option<usize> {
         let first = self.first(tag, shift);
-        let ways: &[u64; WAYS] = self.tags[first..first + WAYS].try_into().ok()?;
-        let mut hit = 0_u32;
-        for (i, &t) in ways.iter().enumerate() {
-            hit |= u32::from(t == tag) << i;
-        }
-        (hit != 0).then(|| first + hit.trailing_zeros() as usize)
+        let set = &self.tags[first..first + self.ways];
+        // Sixteen ways are compared at once.
+        let way = if let Ok(ways) = <&[u64; 16]>::try_from(set) {
+            let mut hit = 0_u32;
+            for (i, &t) in ways.iter().enumerate() {
+                hit |= u32::from(t == tag) << i;
+            }
+            (hit != 0).then(|| hit.trailing_zeros() as usize)
+        } else {
+            set.iter().position(|&t| t == tag)
+        };
+        way.map(|way| first + way)
     }
 
     /// The entry with this tag, for pages of `1 << shift` bytes.
@@ -47,9 +54,9 @@ impl SecondLevel {
     pub fn insert(&mut self, tag: u64, shift: u32, entry: Entry) {
         let at = self.find(tag, shift).unwrap_or_else(|| {
             let first = self.first(tag, shift);
-            let set = first / WAYS;
+            let set = first / self.ways;
             let way = self.next[set] as usize;
-            self.next[set] = ((way + 1) % WAYS) as u8;
+            self.next[set] = ((way + 1) % self.ways) as u8;
             first + way
         });
         self.tags[at] = tag;

@@ -14,9 +14,14 @@ impl Core {
     #[cold]
     #[inline(never)]
     pub fn load_slow<T: Word>(&mut self, linear: u64, access: Access) -> Result<T, Leave> {
-        let linear = self.wrap(linear);
+        let linear = self.accessed(linear, access);
+        if self.mmu.watch.active() {
+            self.watch(linear, T::BYTES, access.kind)?;
+        }
         if (linear & 0xfff) + T::BYTES <= 4096 {
-            return match self.translate(linear, access)? {
+            let place = self.translate(linear, access)?;
+            self.check_alignment(linear, T::BYTES, access)?;
+            return match place {
                 Place::Memory { frame, .. } => Ok(frame.load(linear)),
                 Place::Device { guest } if T::BYTES > 8 => {
                     let low = self.device_load(guest, 8)?;
@@ -31,6 +36,7 @@ impl Core {
         // No byte may be in the hole, whatever the tables say of the first page.
         self.check_canonical(second, access.segment)?;
         let places = [self.translate(linear, access)?, self.translate(second, access)?];
+        self.check_alignment(linear, T::BYTES, access)?;
         let mut bytes = [0_u8; 16];
         let count = T::BYTES as usize;
         let head = (4096 - (linear & 0xfff)) as usize;
@@ -57,9 +63,14 @@ impl Core {
     #[cold]
     #[inline(never)]
     pub fn store_slow<T: Word>(&mut self, linear: u64, access: Access, value: T) -> Result<(), Leave> {
-        let linear = self.wrap(linear);
+        let linear = self.accessed(linear, access);
+        if self.mmu.watch.active() {
+            self.watch(linear, T::BYTES, access.kind)?;
+        }
         if (linear & 0xfff) + T::BYTES <= 4096 {
-            match self.translate(linear, access)? {
+            let place = self.translate(linear, access)?;
+            self.check_alignment(linear, T::BYTES, access)?;
+            match place {
                 Place::Memory { frame, .. } => frame.store(linear, value),
                 Place::Device { guest } if T::BYTES > 8 => {
                     self.device_store(guest, 8, value.to_u64());
@@ -80,6 +91,7 @@ impl Core {
                 self.check_apic_access(linear, T::BYTES.max(8), access)?;
             }
         }
+        self.check_alignment(linear, T::BYTES, access)?;
         let bytes = to_bytes(value);
         let count = T::BYTES as usize;
         let head = (4096 - (linear & 0xfff)) as usize;
@@ -106,7 +118,7 @@ impl Core {
     #[cold]
     #[inline(never)]
     pub fn check_slow(&mut self, linear: u64, bytes: u64, access: Access) -> Result<(), Leave> {
-        let linear = self.wrap(linear);
+        let linear = self.accessed(linear, access);
         let mut at = linear;
         let mut left = bytes.max(1);
         // No byte may be in the hole, whatever the tables say of the first page.
@@ -122,11 +134,6 @@ impl Core {
             left -= in_page;
             at = self.wrap(at.wrapping_add(in_page));
         }
-    }
-
-    /// Linear addresses have 32 bits outside of 64-bit mode. (System structures of IA-32e mode have 64.)
-    fn wrap(&self, linear: u64) -> u64 {
-        if self.mode.is_ia32e() { linear } else { linear & 0xffff_ffff }
     }
 
     fn device_load(&mut self, guest: u64, bytes: u64) -> Result<u64, Leave> {

@@ -10,6 +10,8 @@ pub struct Cached {
     pub state: Option<&'static PageState>,
     /// Guest-physical address of the table.
     pub guest: u64,
+    /// EPT lets the flags of its entries be set.
+    pub writable: bool,
     /// WRITABLE, USER and EXECUTABLE of the levels above, as in [`super::entry::bit`].
     pub bits: u16,
 }
@@ -29,7 +31,7 @@ impl StructureCache {
     #[must_use]
     pub fn new(size: usize, shift: u32) -> Self {
         assert!(size.is_power_of_two(), "the size is an index mask");
-        let none = Cached { table: Frame::unused(), state: None, guest: 0, bits: 0 };
+        let none = Cached { table: Frame::unused(), state: None, guest: 0, writable: false, bits: 0 };
         Self { tags: vec![Self::EMPTY; size], cached: vec![none; size], shift }
     }
 
@@ -51,6 +53,14 @@ impl StructureCache {
         let slot = self.slot(linear);
         self.tags[slot] = self.tag(linear, context);
         self.cached[slot] = cached;
+    }
+
+    /// Drops what is cached for `linear`.
+    pub fn remove(&mut self, linear: u64, context: u16) {
+        let slot = self.slot(linear);
+        if self.tags[slot] == self.tag(linear, context) {
+            self.tags[slot] = Self::EMPTY;
+        }
     }
 
     pub fn clear(&mut self) {

@@ -2,7 +2,6 @@
 
 use silicon_memory::{Frame, HostPhysical, PageState};
 use x86_defs::control::{cr0, cr4};
-use x86_defs::exception::vector;
 use x86_defs::segment::index;
 use x86_defs::vmx::ExitReason;
 
@@ -44,7 +43,7 @@ pub struct FetchPage {
 /// Marks the tags of large pages; context ids have the 11 bits below.
 const LARGE: u64 = 1 << 11;
 const SMALL_SHIFT: u32 = 12;
-const LARGE_SHIFT: u32 = 21;
+pub(super) const LARGE_SHIFT: u32 = 21;
 
 fn small_tag(linear: u64, id: u16) -> u64 {
     (linear & !0xfff) | u64::from(id)
@@ -77,9 +76,13 @@ impl Core {
         } else {
             // A cached translation never causes a fault by itself: the tables are asked again.
             self.mmu.count.assist_walks += 1;
-            match self.walk(linear, access)? {
+            let walked = self.walk(linear, access);
+            if !matches!(walked, Ok(Walked::Device { .. })) {
+                // The walk gives a new one, or a fault, which voids the old one.
+                self.tlb_remove(linear, large);
+            }
+            match walked? {
                 Walked::Page { entry, large: now_large } => {
-                    self.tlb_remove(linear, large);
                     self.tlb_insert(linear, access.kind, entry, now_large);
                     return self.place(linear, access, entry, now_large);
                 }
@@ -112,7 +115,11 @@ impl Core {
     }
 
     fn refill(&mut self, linear: u64, entry: Entry, frame: Frame, state: &PageState) {
-        let mut permissions = entry.data_permissions(self.cr0 & cr0::WP != 0);
+        if self.mmu.watch.active() && self.mmu.watch.covers_page(linear) {
+            return;
+        }
+        let mut permissions = entry.data_permissions(self.cr0 & cr0::WP != 0, &self.mmu.keys);
+        self.mmu.keys.note(entry.bits);
         if state.has_code() {
             permissions &= 0b01_01_01;
         }
@@ -128,7 +135,7 @@ impl Core {
             return false;
         }
         match access.kind {
-            AccessKind::Read => true,
+            AccessKind::Read => entry.has(bit::EPT_READABLE),
             AccessKind::Write => entry.has(bit::DIRTY | bit::EPT_WRITABLE),
             AccessKind::Fetch => entry.has(bit::EPT_EXECUTABLE),
         }
@@ -274,10 +281,7 @@ impl Core {
     #[inline(never)]
     fn fetch_slow(&mut self, linear: u64) -> Result<FetchPage, Leave> {
         let access = self.access(AccessKind::Fetch, index::CS as u8);
-        let mmio = std::mem::replace(&mut self.mmu.mmio.active, false);
-        let place = self.translate(linear, access);
-        self.mmu.mmio.active = mmio;
-        let Place::Memory { frame, host, state } = place? else {
+        let Place::Memory { frame, host, state } = self.translate(linear, access)? else {
             return Err(self.no_memory(linear, 0));
         };
         if let Some((entry, _)) = self.tlb_find(linear, AccessKind::Fetch) {
@@ -317,14 +321,6 @@ impl Core {
         }
     }
 
-    pub(super) fn check_canonical(&mut self, linear: u64, segment: u8) -> Result<(), Leave> {
-        if self.mode.is_64() && !is_canonical(linear) {
-            let vector = if segment as usize == index::SS { vector::SS } else { vector::GP };
-            return Err(self.raise_code(vector, 0));
-        }
-        Ok(())
-    }
-
     /// EPT leads to a host-physical address without memory: hardware would reach for a device of the host there.
     #[cold]
     fn no_memory(&mut self, linear: u64, guest: u64) -> Leave {
@@ -335,11 +331,4 @@ impl Core {
             ..ExitInfo::default()
         })
     }
-}
-
-/// Whether bits 63:47 are equal (48-bit linear addresses).
-#[inline(always)]
-#[must_use]
-pub fn is_canonical(linear: u64) -> bool {
-    ((linear as i64) << 16 >> 16) as u64 == linear
 }

@@ -1,28 +1,19 @@
-//! The guest's paging structures ("Paging").
+//! The walk through the guest's paging structures ("Paging").
 
-use silicon_memory::{Frame, HostPhysical, PageState};
-use x86_defs::control::{cr0, cr4, efer};
-use x86_defs::exception::{pf, vector};
-use x86_defs::rflags;
-use x86_defs::vmx::ExitReason;
+use silicon_memory::HostPhysical;
+use x86_defs::control::{cr0, cr4};
+use x86_defs::exception::pf;
 
 use super::entry::{Entry, bit};
-use super::ept::EptFailure;
-use super::nested::Nested;
+use super::ept::{EptFailure, right};
+use super::ept_exit::Reached;
+use super::format::{ACCESSED, DIRTY, Format, GLOBAL, Mode, NO_EXECUTE, PRESENT, USER, WRITABLE};
+use super::fractured::Noted;
 use super::structure_cache::Cached;
+use super::translate::LARGE_SHIFT;
 use super::{Access, AccessKind};
-use crate::core::{Core, Fault};
-use crate::vmx::ExitInfo;
+use crate::core::Core;
 use crate::{Leave, cost};
-
-const PRESENT: u64 = 1 << 0;
-const WRITABLE: u64 = 1 << 1;
-const USER: u64 = 1 << 2;
-const ACCESSED: u64 = 1 << 5;
-const DIRTY: u64 = 1 << 6;
-const LARGE: u64 = 1 << 7;
-const GLOBAL: u64 = 1 << 8;
-const NO_EXECUTE: u64 = 1 << 63;
 
 /// What a walk found.
 pub(super) enum Walked {
@@ -37,131 +28,70 @@ pub(super) enum Walked {
     },
 }
 
-/// Format of the tables.
-#[derive(Clone, Copy)]
-struct Format {
-    /// Level of the root table, 0 being the last.
-    root: u32,
-    wide: bool,
-}
-
 /// An entry that the walk went through, to set its accessed and dirty flags.
 #[derive(Clone, Copy)]
 struct Step {
-    table: Frame,
-    state: Option<&'static PageState>,
+    table: Cached,
     offset: u64,
     raw: u64,
-    guest: u64,
+}
+
+/// Levels of 5-level paging.
+const MOST_LEVELS: usize = 5;
+const ALL_RIGHTS: u16 = bit::WRITABLE | bit::USER | bit::EXECUTABLE;
+
+/// Takes the rights away that an entry does not give.
+fn restrict(bits: u16, raw: u64, format: &Format) -> u16 {
+    let mut bits = bits;
+    if raw & WRITABLE == 0 {
+        bits &= !bit::WRITABLE;
+    }
+    if raw & USER == 0 {
+        bits &= !bit::USER;
+    }
+    if format.wide && raw & NO_EXECUTE != 0 {
+        bits &= !bit::EXECUTABLE;
+    }
+    bits
 }
 
 impl Core {
     /// Walks the tables for `linear`; checks permissions and sets accessed and dirty flags as the access asks.
     pub(super) fn walk(&mut self, linear: u64, access: Access) -> Result<Walked, Leave> {
         if self.cr0 & cr0::PG == 0 {
-            let bits = bit::WRITABLE | bit::USER | bit::EXECUTABLE | bit::DIRTY;
-            return self.finish_walk(linear, linear & 0xffff_ffff, bits, true, access);
+            return self.finish_walk(linear, linear & 0xffff_ffff, ALL_RIGHTS | bit::DIRTY, LARGE_SHIFT, access);
         }
-        let format = if self.efer & efer::LMA != 0 {
-            Format { root: 3, wide: true }
-        } else if self.cr4 & cr4::PAE != 0 {
-            Format { root: 2, wide: true }
-        } else {
-            Format { root: 1, wide: false }
-        };
-        let (mut level, mut cached) = self.walk_start(linear, format)?;
-        let mut steps: [Option<Step>; 4] = [None; 4];
-        let physical = self.model.physical_mask();
+        let format = self.paging_format();
+        let (mut level, mut table) = self.walk_start(linear, access, &format)?;
+        let mut steps: [Option<Step>; MOST_LEVELS] = [None; MOST_LEVELS];
         loop {
-            let shift = if format.wide { 12 + 9 * level } else { 12 + 10 * level };
-            let (raw, offset) = if format.wide {
-                let offset = ((linear >> shift) & 0x1ff) * 8;
-                let offset =
-                    if format.root == 2 && level == 2 { (cached.guest & 0xfe0) + (offset & 0x18) } else { offset };
-                (cached.table.load::<u64>(offset), offset)
-            } else {
-                let offset = ((linear >> shift) & 0x3ff) * 4;
-                (u64::from(cached.table.load::<u32>(offset)), offset)
-            };
+            let offset = format.offset(linear, level);
+            let raw = format.load(table.table, offset);
             self.mmu.count.guest_references += 1;
             self.stall += cost::WALK_REFERENCE;
             if raw & PRESENT == 0 {
                 return Err(self.page_fault(linear, access, 0));
             }
-            let pae_root = format.root == 2 && level == 2;
-            let may_be_large =
-                level == 1 && (format.wide || self.cr4 & cr4::PSE != 0) || level == 2 && format.root == 3;
-            let leaf = level == 0 || (may_be_large && raw & LARGE != 0);
-            if format.wide && !pae_root {
-                let mut reserved = !physical & ((1 << 52) - 1);
-                if self.efer & efer::NXE == 0 {
-                    reserved |= NO_EXECUTE;
-                }
-                if level == 3 || (level == 2 && !may_be_large) {
-                    reserved |= LARGE;
-                }
-                if leaf && level > 0 {
-                    reserved |= ((1 << shift) - 1) & !0x1fff;
-                }
-                if raw & reserved != 0 {
-                    return Err(self.page_fault(linear, access, pf::PRESENT | pf::RESERVED));
-                }
+            let leaf = format.is_leaf(raw, level);
+            if raw & format.reserved(level, leaf) != 0 {
+                return Err(self.page_fault(linear, access, pf::PRESENT | pf::RESERVED));
             }
-            let mut bits = cached.bits;
-            if !pae_root {
-                if raw & WRITABLE == 0 {
-                    bits &= !bit::WRITABLE;
-                }
-                if raw & USER == 0 {
-                    bits &= !bit::USER;
-                }
-                if format.wide && raw & NO_EXECUTE != 0 {
-                    bits &= !bit::EXECUTABLE;
-                }
-                steps[level as usize] =
-                    Some(Step { table: cached.table, state: cached.state, offset, raw, guest: cached.guest });
-            }
+            let bits = restrict(table.bits, raw, &format);
+            let step = Step { table, offset, raw };
             if leaf {
-                if let Some(code) = self.permission_fault(bits, access) {
-                    return Err(self.page_fault(linear, access, pf::PRESENT | code));
-                }
-                if raw & GLOBAL != 0 && self.cr4 & cr4::PGE != 0 {
-                    bits |= bit::GLOBAL;
-                }
-                let write = access.kind == AccessKind::Write;
-                for (l, step) in steps.iter().enumerate() {
-                    if let Some(step) = step {
-                        let want = if write && l == level as usize { ACCESSED | DIRTY } else { ACCESSED };
-                        self.set_flags(linear, *step, want, format.wide)?;
-                    }
-                }
-                if write || raw & DIRTY != 0 {
-                    bits |= bit::DIRTY;
-                }
-                let mask = (1_u64 << shift) - 1;
-                let base = if format.wide {
-                    raw & physical & !mask & !0xfff
-                } else if level == 1 {
-                    // PSE-36: bits 20:13 are bits 39:32 of the address.
-                    (raw & 0xffc0_0000) | ((raw & 0x1f_e000) << 19)
-                } else {
-                    raw & !0xfff
-                };
-                let guest = base | (linear & mask);
-                return self.finish_walk(linear, guest, bits, level > 0, access);
+                steps[level as usize] = Some(step);
+                return self.walk_leaf(linear, access, &format, level, bits, &steps);
             }
-            let guest = if format.wide { raw & physical & !0xfff } else { raw & 0xffff_f000 };
-            let (table, state) = self.table_page(linear, guest)?;
+            let guest = format.table(raw);
+            let next = self.table_at(linear, access, guest, format.offset(linear, level - 1), bits)?;
             // Flags of the upper levels are set before their content is cached.
-            if let Some(step) = steps[level as usize].take() {
-                self.set_flags(linear, step, ACCESSED, format.wide)?;
-            }
-            cached = Cached { table, state: Some(state), guest, bits };
-            if format.root == 3 {
+            self.set_flags(linear, &step, ACCESSED, &format)?;
+            table = next;
+            if format.long() {
                 let space = self.mmu.space.0;
                 match level {
-                    1 => self.mmu.pde.insert(linear, space, cached),
-                    2 => self.mmu.pdpte.insert(linear, space, cached),
+                    1 => self.mmu.pde.insert(linear, space, table),
+                    2 => self.mmu.pdpte.insert(linear, space, table),
                     _ => {}
                 }
             }
@@ -169,9 +99,37 @@ impl Core {
         }
     }
 
-    /// The level to start at and its table: from the paging-structure caches, or CR3.
-    fn walk_start(&mut self, linear: u64, format: Format) -> Result<(u32, Cached), Leave> {
-        if format.root == 3 {
+    fn walk_leaf(
+        &mut self,
+        linear: u64,
+        access: Access,
+        format: &Format,
+        level: u32,
+        bits: u16,
+        steps: &[Option<Step>],
+    ) -> Result<Walked, Leave> {
+        let Some(step) = steps[level as usize] else { unreachable!("the last step was noted") };
+        let raw = step.raw;
+        let mut bits = bits | format.key(raw) << bit::KEY_SHIFT;
+        if let Some(code) = self.permission_fault(bits, access) {
+            return Err(self.page_fault(linear, access, pf::PRESENT | code));
+        }
+        if raw & GLOBAL != 0 && self.cr4 & cr4::PGE != 0 {
+            bits |= bit::GLOBAL;
+        }
+        let write = access.kind == AccessKind::Write;
+        self.set_flags(linear, &step, if write { ACCESSED | DIRTY } else { ACCESSED }, format)?;
+        if write || raw & DIRTY != 0 {
+            bits |= bit::DIRTY;
+        }
+        let mask = (1_u64 << format.shift(level)) - 1;
+        let guest = format.page(raw, level) | (linear & mask);
+        self.finish_walk(linear, guest, bits, format.shift(level), access)
+    }
+
+    /// The level to start at and its table: from the paging-structure caches, the PDPTE registers, or CR3.
+    fn walk_start(&mut self, linear: u64, access: Access, format: &Format) -> Result<(u32, Cached), Leave> {
+        if format.long() {
             let space = self.mmu.space.0;
             if let Some(hit) = self.mmu.pde.lookup(linear, space) {
                 return Ok((0, hit));
@@ -180,158 +138,105 @@ impl Core {
                 return Ok((1, hit));
             }
         }
-        let guest = match format.root {
-            3 => self.cr3 & self.model.physical_mask() & !0xfff,
-            2 => self.cr3 & 0xffff_ffe0,
-            _ => self.cr3 & 0xffff_f000,
+        let guest = match format.mode {
+            Mode::Levels4 | Mode::Levels5 => self.cr3 & self.model.physical_mask() & !0xfff,
+            Mode::Bits32 => self.cr3 & 0xffff_f000,
+            Mode::Pae => {
+                let pdpte = self.vmx.pdptes[(linear >> 30) as usize & 3];
+                if pdpte & PRESENT == 0 {
+                    return Err(self.page_fault(linear, access, 0));
+                }
+                format.table(pdpte)
+            }
         };
-        let (table, state) = self.table_page(linear, guest & !0xfff)?;
-        let bits = bit::WRITABLE | bit::USER | bit::EXECUTABLE;
-        Ok((format.root, Cached { table, state: Some(state), guest, bits }))
+        let level = format.root();
+        let table = self.table_at(linear, access, guest, format.offset(linear, level), ALL_RIGHTS)?;
+        Ok((level, table))
     }
 
-    /// The translation of a table that has just been translated.
-    fn ept_peek(&self, guest: u64) -> Option<Nested> {
-        if self.vmx.controls.eptp == 0 {
-            return Some(Nested { host: guest & !0xfff, allowed: 7, large: true });
+    /// The table at a guest-physical address, of which the entry at `offset` is going to be used.
+    fn table_at(&mut self, linear: u64, access: Access, guest: u64, offset: u64, bits: u16) -> Result<Cached, Leave> {
+        let need = self.ept_need_of_tables();
+        let mut found = self.ept_translate(guest | offset, need);
+        if found.is_err() && self.mmu.mmio.active && need != right::READ {
+            // Instruction emulation leaves the flags alone that it cannot set.
+            found = self.ept_translate(guest | offset, right::READ);
         }
-        self.mmu.nested.lookup(guest, self.mmu.ept.0)
-    }
-
-    fn table_page(&mut self, linear: u64, guest: u64) -> Result<(Frame, &'static PageState), Leave> {
-        let nested = match self.ept_translate(guest) {
-            Ok(nested) if nested.allowed & 1 != 0 => nested,
-            Ok(nested) => return Err(self.ept_violation(linear, guest, 1, nested.allowed, false)),
-            Err(failure) => return Err(self.ept_failure(linear, guest, 1, failure, false)),
+        let failure = match found {
+            Ok(nested) if self.vmx.apic.is_access_page(nested.host) => return Err(self.apic_guest_physical_exit()),
+            Ok(nested) => match self.memory.page(HostPhysical(nested.host)) {
+                Some((table, state)) => {
+                    return Ok(Cached { table, state: Some(state), guest, writable: nested.writable(), bits });
+                }
+                None => EptFailure::Misconfiguration,
+            },
+            Err(failure) => failure,
         };
-        if self.vmx.apic.is_access_page(nested.host) {
-            return Err(self.apic_guest_physical_exit());
+        // Tables in device memory: instruction emulation finds nothing there, as in KVM.
+        if self.mmu.mmio.active && failure == EptFailure::Misconfiguration {
+            return Err(self.page_fault(linear, access, 0));
         }
-        match self.memory.page(HostPhysical(nested.host)) {
-            Some(page) => Ok(page),
-            None => Err(self.ept_failure(linear, guest, 1, EptFailure::Misconfiguration, false)),
-        }
+        Err(self.ept_exit(Reached::table(linear, guest | offset, need), failure))
     }
 
-    fn set_flags(&mut self, linear: u64, step: Step, want: u64, wide: bool) -> Result<(), Leave> {
+    fn set_flags(&mut self, linear: u64, step: &Step, want: u64, format: &Format) -> Result<(), Leave> {
         if step.raw & want == want {
             return Ok(());
         }
-        if let Some(nested) = self.ept_peek(step.guest)
-            && nested.allowed & 2 == 0
-        {
-            return Err(self.ept_violation(linear, step.guest | step.offset, 3, nested.allowed, false));
+        let Cached { mut table, mut state, writable, guest, .. } = step.table;
+        if !writable {
+            let at = guest | step.offset;
+            let page = match self.ept_translate(at, right::READ | right::WRITE) {
+                Ok(nested) => self.memory.page(HostPhysical(nested.host)),
+                // Tables in read-only memory: instruction emulation goes on without the flags, as in KVM.
+                Err(EptFailure::Violation { .. }) if self.mmu.mmio.active => return Ok(()),
+                Err(failure) => {
+                    return Err(self.ept_exit(Reached::table(linear, at, right::READ | right::WRITE), failure));
+                }
+            };
+            if let Some(page) = page {
+                (table, state) = (page.0, Some(page.1));
+            }
         }
-        if let Some(state) = step.state {
+        if let Some(state) = state {
             state.written();
         }
-        if wide {
-            step.table.store(step.offset, step.raw | want);
-        } else {
-            step.table.store(step.offset, (step.raw | want) as u32);
-        }
+        format.store(table, step.offset, step.raw | want);
         Ok(())
     }
 
-    /// The last step: the guest-physical page through EPT.
-    fn finish_walk(
-        &mut self,
-        linear: u64,
-        guest: u64,
-        bits: u16,
-        large: bool,
-        access: Access,
-    ) -> Result<Walked, Leave> {
-        let need = access.kind.ept_bit();
-        let nested = match self.ept_translate(guest) {
-            Ok(nested) if nested.allowed & need != 0 => nested,
+    /// The last step: the guest-physical page, of `1 << shift` bytes, through EPT.
+    fn finish_walk(&mut self, linear: u64, guest: u64, bits: u16, shift: u32, access: Access) -> Result<Walked, Leave> {
+        let user_page = bits & bit::USER != 0;
+        let need = access.kind.ept_need(user_page);
+        let nested = match self.ept_translate(guest, need) {
+            Ok(nested) => nested,
             // The hypervisor emulates: it knows what is there.
-            _ if self.mmu.mmio.active => return Ok(Walked::Device { guest }),
-            Ok(nested) => return Err(self.ept_violation(linear, guest, need, nested.allowed, true)),
-            Err(failure) => return Err(self.ept_failure(linear, guest, need, failure, true)),
+            Err(_) if self.mmu.mmio.active && access.kind != AccessKind::Fetch => {
+                return Ok(Walked::Device { guest });
+            }
+            Err(failure) => {
+                self.drop_linear(linear);
+                return Err(self.ept_exit(Reached::page(linear, guest, need, bits), failure));
+            }
         };
         let mut bits = bits;
-        if nested.allowed & 2 != 0 {
+        if nested.writable() {
             bits |= bit::EPT_WRITABLE;
         }
-        if nested.allowed & 4 != 0 {
+        if nested.allowed & right::READ != 0 {
+            bits |= bit::EPT_READABLE;
+        }
+        if nested.allowed & AccessKind::Fetch.ept_need(user_page) != 0 {
             bits |= bit::EPT_EXECUTABLE;
         }
-        let large = large && nested.large;
+        let large = shift >= LARGE_SHIFT && nested.large;
+        let pieces = shift > LARGE_SHIFT || (shift == LARGE_SHIFT && !large);
+        if pieces && self.cr0 & cr0::PG != 0 && self.mmu.fractured.note(linear, shift) == Noted::Overflow {
+            self.mmu.clear();
+        }
         let mask = if large { !0x1f_ffff } else { !0xfff };
         let entry = Entry { host: nested.host & mask, guest: guest & mask, bits };
         Ok(Walked::Page { entry, large })
-    }
-
-    /// Page-fault error bits when the combined permissions of all levels do not allow the access.
-    pub(super) fn permission_fault(&self, bits: u16, access: Access) -> Option<u32> {
-        let user_page = bits & bit::USER != 0;
-        let allowed = if access.user {
-            user_page
-                && match access.kind {
-                    AccessKind::Read => true,
-                    AccessKind::Write => bits & bit::WRITABLE != 0,
-                    AccessKind::Fetch => bits & bit::EXECUTABLE != 0,
-                }
-        } else {
-            match access.kind {
-                AccessKind::Fetch => bits & bit::EXECUTABLE != 0 && !(user_page && self.cr4 & cr4::SMEP != 0),
-                _ if user_page && self.smap_forbids(access) => false,
-                AccessKind::Read => true,
-                AccessKind::Write => bits & bit::WRITABLE != 0 || self.cr0 & cr0::WP == 0,
-            }
-        };
-        (!allowed).then_some(0)
-    }
-
-    fn smap_forbids(&self, access: Access) -> bool {
-        self.cr4 & cr4::SMAP != 0 && (access.implicit || self.rflags_rest & rflags::AC == 0)
-    }
-
-    #[cold]
-    fn page_fault(&mut self, linear: u64, access: Access, code: u32) -> Leave {
-        let mut code = code;
-        match access.kind {
-            AccessKind::Read => {}
-            AccessKind::Write => code |= pf::WRITE,
-            AccessKind::Fetch => {
-                let reported = (self.efer & efer::NXE != 0 && self.cr4 & cr4::PAE != 0) || self.cr4 & cr4::SMEP != 0;
-                if reported {
-                    code |= pf::FETCH;
-                }
-            }
-        }
-        if access.user {
-            code |= pf::USER;
-        }
-        self.fault = Fault { vector: vector::PF, error_code: Some(code), address: linear };
-        Leave::Fault
-    }
-
-    #[cold]
-    fn ept_failure(&mut self, linear: u64, guest: u64, need: u8, failure: EptFailure, last: bool) -> Leave {
-        match failure {
-            EptFailure::Violation { allowed } => self.ept_violation(linear, guest, need, allowed, last),
-            EptFailure::Misconfiguration => self.vmexit_with(ExitInfo {
-                reason: Some(ExitReason::EptMisconfiguration),
-                guest_linear: linear,
-                guest_physical: guest,
-                ..ExitInfo::default()
-            }),
-        }
-    }
-
-    /// Records an EPT violation ("Exit Qualification for EPT Violations").
-    #[cold]
-    fn ept_violation(&mut self, linear: u64, guest: u64, access: u8, allowed: u8, last: bool) -> Leave {
-        let valid = 1 << 7;
-        let translation = u64::from(last) << 8;
-        self.vmexit_with(ExitInfo {
-            reason: Some(ExitReason::EptViolation),
-            qualification: u64::from(access) | u64::from(allowed) << 3 | valid | translation,
-            guest_linear: linear,
-            guest_physical: guest,
-            ..ExitInfo::default()
-        })
     }
 }

@@ -1,5 +1,6 @@
 //! CPUID of the modelled hardware ("CPUID - CPU Identification").
 
+use super::xstate::component;
 use super::{FEATURES, Feature, Model, Register};
 
 /// The four output registers.
@@ -12,7 +13,7 @@ pub struct CpuidResult {
 }
 
 impl CpuidResult {
-    const fn new(eax: u32, ebx: u32, ecx: u32, edx: u32) -> Self {
+    pub(super) const fn new(eax: u32, ebx: u32, ecx: u32, edx: u32) -> Self {
         Self { eax, ebx, ecx, edx }
     }
 
@@ -38,6 +39,9 @@ const CLFLUSH_LINE: u32 = 8 << 8;
 /// Leaf 2: "no information, use leaf 4" for caches, and leaf 0x18 absent, so TLBs are not described; one round.
 const LEAF_2: CpuidResult = CpuidResult::new(0x00ff_ff01, 0, 0, 0);
 
+/// Leaf 5: monitored lines of 64 bytes; ECX of MWAIT may make masked interrupts end the wait; C0 and one C1 sub-state.
+const MONITOR: CpuidResult = CpuidResult::new(64, 64, 0b11, 0x10);
+
 /// A cache of leaf 4: level, type (1 data, 2 code, 3 unified), ways, sets; lines of 64 bytes.
 const CACHES: [(u32, u32, u32, u32); 4] = [(1, 1, 12, 64), (1, 2, 8, 64), (2, 3, 16, 2048), (3, 3, 16, 32_768)];
 
@@ -52,7 +56,7 @@ impl Model {
     pub const fn highest_basic_leaf(&self) -> u32 {
         if self.crystal_hz != 0 {
             0x16
-        } else if self.has(Feature::X2apic) {
+        } else if self.has(Feature::X2apic) || self.has(Feature::Xsave) {
             0xd
         } else {
             0xb
@@ -69,12 +73,21 @@ impl Model {
     /// and 0xb) is that of a single one with APIC id 0; the hypervisor fills it in.
     #[must_use]
     pub fn cpuid(&self, leaf: u32, subleaf: u32) -> CpuidResult {
+        self.cpuid_with_state(leaf, subleaf, component::X87, 0)
+    }
+
+    /// [`Model::cpuid`] with the state components of `xcr0` and `xss` enabled, on which the sizes of leaf 0xd depend.
+    #[must_use]
+    pub fn cpuid_with_state(&self, leaf: u32, subleaf: u32, xcr0: u64, xss: u64) -> CpuidResult {
         if leaf > self.highest_basic_leaf() && !(0x8000_0000..=self.highest_extended_leaf()).contains(&leaf) {
             // Beyond the range of leaves the highest basic one answers on Intel; all zero tells no software a lie.
             return CpuidResult::default();
         }
         let subleaf = if has_subleaves(leaf) { subleaf } else { 0 };
-        let mut r = self.described(leaf, subleaf);
+        let mut r = match leaf {
+            0xd => self.xsave_leaf(subleaf, xcr0, xss),
+            _ => self.described(leaf, subleaf),
+        };
         for row in FEATURES {
             if row.leaf == leaf && row.subleaf == subleaf && self.has(row.feature) {
                 *r.register_mut(row.register) |= 1 << row.bit;
@@ -92,6 +105,8 @@ impl Model {
             1 => CpuidResult::new(self.signature(), CLFLUSH_LINE | 1 << 16, 0, 0),
             2 => LEAF_2,
             4 => cache(subleaf),
+            5 if self.has(Feature::Monitor) => MONITOR,
+            7 if subleaf == 0 => CpuidResult::new(self.highest_subleaf_of_7(), 0, 0, 0),
             0x15 => {
                 let (denominator, numerator) = self.tsc_ratio();
                 CpuidResult::new(denominator, numerator, self.crystal_hz, 0)
@@ -105,6 +120,11 @@ impl Model {
             0x8000_0008 => CpuidResult::new(u32::from(self.physical_bits) | u32::from(self.linear_bits) << 8, 0, 0, 0),
             _ => CpuidResult::default(),
         }
+    }
+
+    /// The last sub-leaf of leaf 7 that has a feature of the model.
+    fn highest_subleaf_of_7(&self) -> u32 {
+        FEATURES.iter().filter(|row| row.leaf == 7 && self.has(row.feature)).map(|row| row.subleaf).max().unwrap_or(0)
     }
 
     /// Family, model and stepping as leaf 1 EAX has them.
@@ -214,6 +234,12 @@ mod tests {
         for leaf in [0xd, 0x17, 0x4000_0000, 0x8000_0009, u32::MAX] {
             assert_eq!(model.cpuid(leaf, 0), CpuidResult::default(), "{leaf:#x}");
         }
+    }
+
+    #[test]
+    fn leaf_5_is_there_with_monitor_only() {
+        assert_eq!(Model::default().cpuid(5, 0), CpuidResult::default());
+        assert_eq!(Model::parse("+monitor").unwrap().cpuid(5, 0).ebx, 64);
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod cpuid;
 mod feature;
 mod named;
 mod parse;
+pub mod xstate;
 
 pub use cpuid::CpuidResult;
 pub use feature::{FEATURES, Feature, FeatureRow, FeatureSet, Register};
@@ -20,8 +21,13 @@ pub struct CacheGeometry {
 /// Translation caches of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TlbGeometry {
+    /// Pages of 4 KiB. The first level is modelled fully associative, whatever the ways: it sees only what its own
+    /// look-up in front of it misses.
     pub first_level_data: CacheGeometry,
+    /// Pages of 2 MiB and more.
+    pub first_level_data_large: CacheGeometry,
     pub first_level_code: CacheGeometry,
+    pub first_level_code_large: CacheGeometry,
     /// Shared by data and code, all page sizes.
     pub second_level: CacheGeometry,
     /// Paging-structure cache (PDE level).
@@ -98,7 +104,16 @@ impl Model {
         address >> self.physical_bits == 0
     }
 
-    /// Whether a linear address is canonical.
+    /// Bits that must be zero in CR3 in IA-32e mode.
+    #[must_use]
+    pub const fn cr3_reserved(&self) -> u64 {
+        use x86_defs::control::cr3;
+        let masking = if self.has(Feature::Lam) { cr3::LAM_U57 | cr3::LAM_U48 } else { 0 };
+        !(self.physical_mask() | masking)
+    }
+
+    /// Whether a linear address is canonical for the widest linear addresses that the processor has, whatever CR4.LA57
+    /// is: so are bases in registers and MSRs checked.
     #[inline(always)]
     #[must_use]
     pub const fn is_canonical(&self, address: u64) -> bool {

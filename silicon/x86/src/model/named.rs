@@ -7,13 +7,14 @@ use Feature as F;
 pub const DEFAULT: &str = "glassvisor-v2";
 
 /// Every named model.
-pub const NAMES: &[&str] = &["glassvisor-v2", "glassvisor-v2-notsc", "nehalem", "qemu64"];
+pub const NAMES: &[&str] = &["glassvisor-v2", "glassvisor-v2-notsc", "glassvisor-v3", "nehalem", "qemu64"];
 
 /// The model called `name`.
 pub(super) fn by_name(name: &str) -> Option<Model> {
     Some(match name {
         "glassvisor-v2" => glassvisor_v2(),
         "glassvisor-v2-notsc" => glassvisor_v2_notsc(),
+        "glassvisor-v3" => glassvisor_v3(),
         "nehalem" => nehalem(),
         "qemu64" => qemu64(),
         _ => return None,
@@ -23,6 +24,7 @@ pub(super) fn by_name(name: &str) -> Option<Model> {
 /// x86-64 with SSE2, as the first processors had it, and what every system needs.
 const BASE: FeatureSet = FeatureSet::of(&[
     F::Fpu,
+    F::Vme,
     F::De,
     F::Pse,
     F::Tsc,
@@ -51,7 +53,24 @@ const BASE: FeatureSet = FeatureSet::of(&[
 /// The rest of the x86-64-v2 level.
 const V2: FeatureSet = FeatureSet::of(&[F::Pni, F::Ssse3, F::Sse41, F::Sse42, F::Popcnt, F::Cx16, F::LahfLm]);
 
-/// Integer and system features of a recent server processor; AVX and what builds on it are not modelled.
+/// What the x86-64-v3 level has beyond x86-64-v2, where [`SERVER`] does not have it: vectors of 256 bits and the
+/// instructions that save them; and the cryptographic instructions of the same processors.
+const V3: FeatureSet = FeatureSet::of(&[
+    F::Pclmulqdq,
+    F::Fma,
+    F::Aes,
+    F::Xsave,
+    F::Avx,
+    F::F16c,
+    F::Avx2,
+    F::ShaNi,
+    F::Xsaveopt,
+    F::Xsavec,
+    F::Xgetbv1,
+    F::Xsaves,
+]);
+
+/// Integer and system features of a recent server processor, without vectors.
 const SERVER: FeatureSet = FeatureSet::of(&[
     F::SelfSnoop,
     F::Vmx,
@@ -106,6 +125,8 @@ pub mod arch_capabilities {
     pub const PBRSB_NO: u64 = 1 << 24;
     pub const GDS_NO: u64 = 1 << 26;
     pub const RFDS_NO: u64 = 1 << 27;
+    /// Indirect target selection.
+    pub const ITS_NO: u64 = 1 << 62;
 }
 
 /// The modelled processor does not speculate, so it has none of the defects; the bits say so where there is one.
@@ -125,6 +146,7 @@ const NOT_AFFECTED: u64 = {
         | a::PBRSB_NO
         | a::GDS_NO
         | a::RFDS_NO
+        | a::ITS_NO
 };
 
 const fn geometry(entries: u16, ways: u16) -> CacheGeometry {
@@ -134,16 +156,20 @@ const fn geometry(entries: u16, ways: u16) -> CacheGeometry {
 /// Golden Cove: 96 entries of data, 256 of code, 2048 shared.
 const GOLDEN_COVE: TlbGeometry = TlbGeometry {
     first_level_data: geometry(96, 6),
+    first_level_data_large: geometry(32, 4),
     first_level_code: geometry(256, 8),
+    first_level_code_large: geometry(32, 8),
     second_level: geometry(2048, 16),
-    paging_structure: geometry(32, 4),
+    paging_structure: geometry(64, 1),
 };
 
 const NEHALEM: TlbGeometry = TlbGeometry {
     first_level_data: geometry(64, 4),
+    first_level_data_large: geometry(32, 4),
     first_level_code: geometry(128, 4),
+    first_level_code_large: geometry(7, 7),
     second_level: geometry(512, 4),
-    paging_structure: geometry(32, 4),
+    paging_structure: geometry(32, 1),
 };
 
 /// Identified as a Sapphire Rapids server, invariant TSC.
@@ -171,6 +197,15 @@ fn glassvisor_v2_notsc() -> Model {
         arch_capabilities: NOT_AFFECTED,
         tlb: GOLDEN_COVE,
     }
+}
+
+/// The default model with all of x86-64-v3, and AES, PCLMULQDQ, SHA and the whole XSAVE family.
+fn glassvisor_v3() -> Model {
+    let mut model = glassvisor_v2();
+    model.name = "glassvisor-v3";
+    model.brand = "Glassvisor modelled x86-64-v3 CPU @ 2.10GHz";
+    model.features = model.features.with(V3);
+    model
 }
 
 fn nehalem() -> Model {
@@ -226,6 +261,19 @@ mod tests {
                 assert_eq!(g.entries % g.ways, 0, "{name}");
             }
         }
+    }
+
+    #[test]
+    fn the_v3_model_has_the_whole_level() {
+        let model = glassvisor_v3();
+        for feature in [F::Avx, F::Avx2, F::Bmi1, F::Bmi2, F::F16c, F::Fma, F::Abm, F::Movbe, F::Xsave] {
+            assert!(model.has(feature), "{feature:?}");
+        }
+    }
+
+    #[test]
+    fn no_named_model_offers_monitor() {
+        assert!(NAMES.iter().all(|name| !by_name(name).unwrap().has(F::Monitor)));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `MODEL[,+feature,-feature...]`.
 
 use super::named::{DEFAULT, NAMES, by_name};
-use super::{FEATURES, Feature, Model};
+use super::{FEATURES, Feature, FeatureSet, Model};
 
 /// Why a CPU model could not be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,12 +15,35 @@ pub enum ModelError {
     /// The modelled processor lacks it.
     #[error("CPU feature '{name}' is not modelled: leave it out")]
     NotImplemented { name: &'static str },
+    /// An extension that the processor does not have, whose features are no rows of the table.
+    #[error("CPU feature '{name}': {extension} is absent from the modelled processor: leave it out")]
+    Absent { name: String, extension: &'static str },
     /// Neither + nor -.
     #[error("'{text}' is neither +feature nor -feature: write a sign before each feature")]
     NoSign { text: String },
-    /// A feature without the one that it builds on.
-    #[error("CPU feature '{name}' needs '{needed}': add +{needed} or -{name}")]
-    Dependency { name: &'static str, needed: &'static str },
+    /// Features without those that they build on.
+    #[error(
+        "CPU feature{} {} need{} {}: add {} or {}",
+        if .names.len() == 1 { "" } else { "s" },
+        quoted(.names),
+        if .names.len() == 1 { "s" } else { "" },
+        quoted(.needed),
+        signed('+', .needed),
+        signed('-', .names)
+    )]
+    Dependency { names: Vec<&'static str>, needed: Vec<&'static str> },
+}
+
+fn quoted(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    match quoted.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => quoted.concat(),
+    }
+}
+
+fn signed(sign: char, names: &[&str]) -> String {
+    names.iter().map(|name| format!("{sign}{name}")).collect::<Vec<_>>().join(",")
 }
 
 fn suggestion(nearest: &Option<&'static str>) -> String {
@@ -35,6 +58,19 @@ const NEEDS: &[(Feature, Feature)] = &[
     (Feature::Ssse3, Feature::Pni),
     (Feature::Sse41, Feature::Ssse3),
     (Feature::Sse42, Feature::Sse41),
+    (Feature::Aes, Feature::Sse2),
+    (Feature::Pclmulqdq, Feature::Sse2),
+    (Feature::ShaNi, Feature::Sse2),
+    (Feature::Xsave, Feature::Fxsr),
+    (Feature::Xsaveopt, Feature::Xsave),
+    (Feature::Xsavec, Feature::Xsave),
+    (Feature::Xgetbv1, Feature::Xsave),
+    (Feature::Xsaves, Feature::Xsave),
+    (Feature::Avx, Feature::Xsave),
+    (Feature::Avx, Feature::Sse2),
+    (Feature::Avx2, Feature::Avx),
+    (Feature::Fma, Feature::Avx),
+    (Feature::F16c, Feature::Avx),
     (Feature::Lm, Feature::Pae),
     (Feature::Lm, Feature::Sse2),
     (Feature::Lm, Feature::Syscall),
@@ -47,6 +83,10 @@ const NEEDS: &[(Feature, Feature)] = &[
     (Feature::Rdtscp, Feature::Tsc),
     (Feature::Fsrm, Feature::Erms),
     (Feature::Stibp, Feature::Ibrs),
+    (Feature::Pku, Feature::Lm),
+    (Feature::Pks, Feature::Lm),
+    (Feature::La57, Feature::Lm),
+    (Feature::Lam, Feature::Lm),
 ];
 
 impl Model {
@@ -70,24 +110,73 @@ impl Model {
         })?;
         for change in changes {
             if let Some(feature) = change.strip_prefix('+') {
+                if let Some(extension) = absent(feature) {
+                    return Err(ModelError::Absent { name: feature.to_owned(), extension });
+                }
                 let feature = find(feature)?;
                 if !feature.row().implemented {
                     return Err(ModelError::NotImplemented { name: feature.row().name });
                 }
                 model.features.insert(feature);
             } else if let Some(feature) = change.strip_prefix('-') {
-                model.features.remove(find(feature)?);
+                // What is absent anyway may be taken away, as scripts for other hypervisors do.
+                if absent(feature).is_none() {
+                    model.features.remove(find(feature)?);
+                }
             } else {
                 return Err(ModelError::NoSign { text: change.to_owned() });
             }
         }
-        for &(feature, needed) in NEEDS {
-            if model.has(feature) && !model.has(needed) {
-                return Err(ModelError::Dependency { name: feature.row().name, needed: needed.row().name });
-            }
-        }
+        model.linear_bits = if model.has(Feature::La57) { 57 } else { 48 };
+        model.check_needs()?;
         Ok(model)
     }
+
+    /// Names at once every feature that lacks something, and all that is lacking, so that one change is enough.
+    fn check_needs(&self) -> Result<(), ModelError> {
+        let mut lacking = FeatureSet::default();
+        let mut broken = FeatureSet::default();
+        // Needs of needs: a round for each step of the longest chain.
+        loop {
+            let before = (lacking, broken);
+            for &(feature, needed) in NEEDS {
+                if (self.has(feature) || lacking.contains(feature)) && !self.has(needed) {
+                    lacking.insert(needed);
+                }
+                if self.has(feature) && (lacking.contains(needed) || broken.contains(needed)) {
+                    broken.insert(feature);
+                }
+            }
+            if (lacking, broken) == before {
+                break;
+            }
+        }
+        let names = |set: FeatureSet| set.iter().map(|feature| feature.row().name).collect();
+        if broken == FeatureSet::default() {
+            return Ok(());
+        }
+        Err(ModelError::Dependency { names: names(broken), needed: names(lacking) })
+    }
+}
+
+/// Extensions without a row in the table, by the start of their features' names.
+const ABSENT: &[(&str, &str)] = &[
+    ("cet", "Control-flow Enforcement Technology"),
+    ("shstk", "Control-flow Enforcement Technology"),
+    ("user_shstk", "Control-flow Enforcement Technology"),
+    ("ibt", "Control-flow Enforcement Technology"),
+    ("amx", "Advanced Matrix Extensions"),
+    ("avx512", "AVX-512"),
+    ("avx10", "AVX10"),
+    ("vaes", "AES of 256 bits"),
+    ("vpclmulqdq", "carry-less multiplication of 256 bits"),
+    ("mpx", "Memory Protection Extensions"),
+    ("sgx", "Software Guard Extensions"),
+];
+
+/// The extension that a feature belongs to, if the processor lacks it as a whole.
+fn absent(name: &str) -> Option<&'static str> {
+    ABSENT.iter().find(|(start, _)| name.starts_with(start)).map(|(_, extension)| *extension)
 }
 
 /// Other spellings in use: of the manual, and of QEMU.
@@ -97,6 +186,9 @@ const ALIASES: &[(&str, Feature)] = &[
     ("sse4.1", Feature::Sse41),
     ("sse4.2", Feature::Sse42),
     ("lzcnt", Feature::Abm),
+    ("sha", Feature::ShaNi),
+    ("sha-ni", Feature::ShaNi),
+    ("pclmul", Feature::Pclmulqdq),
     ("tsc-deadline", Feature::TscDeadlineTimer),
     ("spec-ctrl", Feature::Ibrs),
     ("arch-capabilities", Feature::ArchCapabilities),
@@ -148,14 +240,38 @@ mod tests {
 
     #[test]
     fn errors_name_what_was_probably_meant() {
-        let text = |s| Model::parse(s).unwrap_err().to_string();
+        let text = |s: &str| Model::parse(s).unwrap_err().to_string();
         assert!(text("nehalm").contains("did you mean 'nehalem'"));
         assert!(text("host").contains("models: glassvisor-v2, "));
         assert!(text("qemu64,+sse4_3").contains("did you mean 'sse4_"));
         assert!(text("qemu64,+zzzzzzzzzzzz").contains("/proc/cpuinfo"));
         assert_eq!(text("qemu64,smep"), "'smep' is neither +feature nor -feature: write a sign before each feature");
-        assert_eq!(Model::parse("qemu64,+avx2"), Err(ModelError::NotImplemented { name: "avx2" }));
-        assert_eq!(Model::parse("nehalem,-ssse3"), Err(ModelError::Dependency { name: "sse4_1", needed: "ssse3" }));
+        assert_eq!(text("nehalem,-sse4_1"), "CPU feature 'sse4_2' needs 'sse4_1': add +sse4_1 or -sse4_2");
+    }
+
+    #[test]
+    fn everything_that_lacks_something_is_named_at_once() {
+        let text = |s: &str| Model::parse(s).unwrap_err().to_string();
+        assert_eq!(text("glassvisor-v2,+avx2"), "CPU feature 'avx2' needs 'xsave' and 'avx': add +xsave,+avx or -avx2");
+        assert_eq!(
+            text("glassvisor-v3,-avx"),
+            "CPU features 'fma', 'f16c' and 'avx2' need 'avx': add +avx or -fma,-f16c,-avx2"
+        );
+        assert!(Model::parse("glassvisor-v3,-avx,-fma,-f16c,-avx2").is_ok());
+        assert!(Model::parse("nehalem,+aes,+pclmulqdq,+xsave,+avx").is_ok());
+    }
+
+    #[test]
+    fn extensions_that_are_absent_as_a_whole_say_so_and_may_be_taken_away() {
+        let text = |s: &str| Model::parse(s).unwrap_err().to_string();
+        assert_eq!(
+            text("+cet"),
+            "CPU feature 'cet': Control-flow Enforcement Technology is absent from the modelled processor: leave it out"
+        );
+        for name in ["amx_tile", "amx", "avx512f", "shstk", "ibt", "vaes"] {
+            assert!(text(&format!("glassvisor-v3,+{name}")).contains("is absent"), "{name}");
+            assert_eq!(Model::parse(&format!("glassvisor-v3,-{name}")), Model::parse("glassvisor-v3"), "{name}");
+        }
     }
 
     #[test]

@@ -55,6 +55,8 @@ impl Processor {
     /// `attention` set when the next instruction must be executed alone.
     pub(super) fn attend(&mut self) -> Result<(), Outcome> {
         let core = &mut self.core;
+        core.sync_watch();
+        core.collect_hits();
         if !core.nothing_waits() {
             core.attend_events().map_err(|_| Outcome::Exit)?;
             if core.vmx.activity != activity::ACTIVE {
@@ -70,6 +72,9 @@ impl Processor {
             || core.vmx.monitor_trap_pending
             || core.debug_active()
             || core.vmx.controls.primary & primary::MONITOR_TRAP_FLAG != 0;
+        if !core.events.attention {
+            core.end_resume();
+        }
         Ok(())
     }
 }
@@ -84,7 +89,7 @@ impl Core {
             && v.activity == activity::ACTIVE
             && !v.monitor_trap_pending
             && v.pending_debug == 0
-            && v.signals.is_empty()
+            && !v.signals.any()
             && v.apic.is_idle()
     }
 
@@ -104,6 +109,8 @@ impl Core {
             self.vmx.monitor_trap_pending = false;
             return Err(self.exit_at_boundary(ExitReason::MonitorTrapFlag));
         }
+        self.sync_watch();
+        self.collect_hits();
         if self.pending_debug() && matches!(self.vmx.activity, activity::ACTIVE | activity::HLT) {
             self.deliver_debug_trap()?;
             self.woken();

@@ -2,10 +2,13 @@
 //!
 //! This is the hypervisor's instruction emulation: it uses the semantics of the processor itself.
 
+use crate::event::Step;
+use crate::exec::far::{Switched, TaskSwitchRequest};
 use crate::mem::{DeviceAccess, MmioReplay};
 use crate::op::{BLOCK_RIP, Leave};
 
 use super::Processor;
+use x86_defs::rflags;
 
 /// What became of an emulated instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +26,7 @@ pub enum Emulated {
 impl Processor {
     /// Executes the instruction at RIP with the device loads given.
     pub fn emulate(&mut self, reads: &mut Vec<DeviceAccess>) -> Emulated {
+        self.core.sync_watch();
         let exit = self.core.vmx.exit;
         self.core.mmu.mmio = MmioReplay { active: true, reads: std::mem::take(reads), ..MmioReplay::default() };
         let done = self.emulate_one();
@@ -53,19 +57,41 @@ impl Processor {
         let flags = core.rflags_rest;
         core.gpr[BLOCK_RIP as usize] = core.rip;
         core.self_modify = true;
+        core.mmu.watch.hits = 0;
         let done = (op.exec)(core, &op);
         core.self_modify = false;
         match done {
             Ok(()) | Err(Leave::End) => core.rip = core.next_rip(&op),
             Err(Leave::Branch) => {}
             // One element of a string is done; the instruction exits again for the next.
-            Err(Leave::Again) => return Ok(()),
-            Err(other) => return Err(other),
+            Err(Leave::Again) => {
+                core.end_of_step(flags & !rflags::RF, Step::Straight);
+                return Ok(());
+            }
+            Err(other) => {
+                core.mmu.watch.hits = 0;
+                return Err(other);
+            }
         }
         core.count.instructions += 1;
         (core.events.sti_shadow, core.events.mov_ss_shadow) = (false, false);
-        core.end_of_step(flags);
+        let step = if done == Err(Leave::Branch) { Step::Branch } else { Step::Straight };
+        core.end_of_step(flags, step);
         Ok(())
+    }
+
+    /// Carries out the task switch that exited.
+    ///
+    /// # Errors
+    /// See [`crate::Core::switch_task`].
+    pub fn switch_task(&mut self, request: &TaskSwitchRequest) -> Result<Switched, Leave> {
+        let exit = self.core.vmx.exit;
+        let done = self.core.switch_task(request);
+        if !matches!(done, Err(Leave::Exit)) {
+            self.core.vmx.exit = exit;
+        }
+        self.core.mmu.leave_page();
+        done
     }
 
     /// Up to `most` bytes of code at RIP, for a message; fewer where they cannot be fetched.

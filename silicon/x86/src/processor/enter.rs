@@ -22,6 +22,7 @@ impl Processor {
     /// See [`Refused`].
     pub fn enter(&mut self, launched: &mut bool) -> Result<(), Refused> {
         let core = &mut self.core;
+        core.monitor = None;
         let entered = if *launched { core.vmresume() } else { core.vmlaunch() };
         let entered = entered.map_err(|failure: EntryFailure| Refused::Failure(failure.to_string()))?;
         *launched = true;

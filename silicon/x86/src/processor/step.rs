@@ -3,7 +3,9 @@
 use super::{Processor, Ran};
 use crate::code::{self, decode};
 use crate::core::Core;
+use crate::event::Step;
 use crate::op::{BLOCK_RIP, Leave, Op};
+use x86_defs::rflags;
 use x86_defs::vmx::ExitReason;
 use x86_defs::vmx::controls::{interruption, primary};
 
@@ -100,6 +102,10 @@ impl Processor {
 
     /// Executes the one instruction at RIP, freshly decoded.
     pub(super) fn step(&mut self) -> Ran {
+        // A breakpoint comes before whatever the fetch raises.
+        if self.core.instruction_breakpoint().is_err() {
+            return deliver(&mut self.core);
+        }
         let op = match self.fetch_one() {
             Ok(op) => op,
             Err(leave) => return self.leave_before(leave),
@@ -136,15 +142,15 @@ impl Core {
     /// Executes one instruction with all that surrounds it: breakpoints, shadows, traps.
     fn execute_one(&mut self, op: &Op) -> Ran {
         self.events.attention = true;
-        if self.instruction_breakpoint().is_err() {
-            return deliver(self);
-        }
         let flags = self.rflags_rest;
         let shadows = (self.events.sti_shadow, self.events.mov_ss_shadow);
         (self.events.sti_shadow, self.events.mov_ss_shadow) = (false, false);
         self.gpr[BLOCK_RIP as usize] = self.rip;
         self.budget -= i64::from(op.cost);
         self.count.instructions += 1;
+        // Whatever this instruction touches, it is alone.
+        self.self_modify = true;
+        self.mmu.watch.hits = 0;
         let done = (op.exec)(self, op);
         self.self_modify = false;
         let ran = match done {
@@ -157,12 +163,21 @@ impl Core {
                     // The instruction has not happened yet: it is still in its shadow.
                     (self.events.sti_shadow, self.events.mov_ss_shadow) = shadows;
                 }
+                if matches!(left, Leave::Fault | Leave::Exit | Leave::Refetch) {
+                    self.mmu.watch.hits = 0;
+                }
                 leave(self, std::slice::from_ref(op), 0, left)
             }
         };
         let completed = matches!(done, Ok(()) | Err(Leave::Branch | Leave::End));
+        if done == Err(Leave::Again) {
+            // Between two iterations; the breakpoint at the instruction has been passed.
+            self.end_of_step(flags & !rflags::RF, Step::Straight);
+            self.rflags_rest |= rflags::RF;
+        }
         if completed {
-            self.end_of_step(flags);
+            let step = if done == Err(Leave::Branch) { Step::Branch } else { Step::Straight };
+            self.end_of_step(flags, step);
         }
         // One iteration of a string instruction, and the delivery of a fault, count for the monitor trap too.
         if matches!(ran, Ran::On | Ran::Near) && done != Err(Leave::Refetch) {

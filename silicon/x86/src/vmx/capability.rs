@@ -89,6 +89,9 @@ const SECONDARY: u32 = secondary::VIRTUALIZE_APIC_ACCESSES
     | secondary::ENABLE_INVPCID
     | secondary::ENABLE_VM_FUNCTIONS
     | secondary::RDSEED_EXITING
+    | secondary::ENABLE_XSAVES
+    | secondary::ENABLE_PML
+    | secondary::MODE_BASED_EXECUTE
     | secondary::EPT_VIOLATION_VE
     | secondary::USE_TSC_SCALING;
 
@@ -111,6 +114,19 @@ pub const ENTRY: Allowed = Allowed::new(
     entry::LOAD_DEBUG_CONTROLS | entry::IA32E_MODE_GUEST | entry::LOAD_PAT | entry::LOAD_EFER,
 );
 
+/// VM-exit controls of a processor: those whose feature it has.
+#[must_use]
+pub fn exit(model: &Model) -> Allowed {
+    let keys = if model.has(Feature::Pks) { exit::LOAD_PKRS } else { 0 };
+    Allowed { one: EXIT.one | keys, ..EXIT }
+}
+
+/// VM-entry controls of a processor: those whose feature it has.
+#[must_use]
+pub fn entry(model: &Model) -> Allowed {
+    let keys = if model.has(Feature::Pks) { entry::LOAD_PKRS } else { 0 };
+    Allowed { one: ENTRY.one | keys, ..ENTRY }
+}
 /// VM functions: EPTP switching.
 pub const VM_FUNCTIONS: u64 = 1;
 
@@ -136,6 +152,7 @@ pub const EPT_VPID: u64 = ept_vpid::EXECUTE_ONLY
     | ept_vpid::PAGES_1G
     | ept_vpid::INVEPT
     | ept_vpid::ACCESSED_DIRTY
+    | ept_vpid::ADVANCED_EXIT_INFORMATION
     | ept_vpid::INVEPT_SINGLE_CONTEXT
     | ept_vpid::INVEPT_ALL_CONTEXT
     | ept_vpid::INVVPID
@@ -160,6 +177,7 @@ pub fn secondary(model: &Model) -> Allowed {
         (secondary::RDRAND_EXITING, Feature::Rdrand),
         (secondary::RDSEED_EXITING, Feature::Rdseed),
         (secondary::ENABLE_INVPCID, Feature::Invpcid),
+        (secondary::ENABLE_XSAVES, Feature::Xsaves),
     ] {
         // RDTSCP's control also governs RDPID.
         let rdpid = feature == Feature::Rdtscp && model.has(Feature::Rdpid);
@@ -188,6 +206,11 @@ pub fn cr4_fixed1(model: &Model) -> u64 {
         (cr4::PCIDE, Feature::Pcid),
         (cr4::SMEP, Feature::Smep),
         (cr4::SMAP, Feature::Smap),
+        (cr4::OSXSAVE, Feature::Xsave),
+        (cr4::LA57, Feature::La57),
+        (cr4::PKE, Feature::Pku),
+        (cr4::PKS, Feature::Pks),
+        (cr4::LAM_SUP, Feature::Lam),
     ] {
         if model.has(feature) {
             bits |= bit;
@@ -235,12 +258,12 @@ pub fn read(model: &Model, number: u32) -> Option<u64> {
         }
         msr::IA32_VMX_PINBASED_CTLS => Allowed::new(default1::PIN, PIN.one).msr(),
         msr::IA32_VMX_PROCBASED_CTLS => Allowed::new(default1::PRIMARY, PRIMARY.one).msr(),
-        msr::IA32_VMX_EXIT_CTLS => Allowed::new(default1::EXIT, EXIT.one).msr(),
-        msr::IA32_VMX_ENTRY_CTLS => Allowed::new(default1::ENTRY, ENTRY.one).msr(),
+        msr::IA32_VMX_EXIT_CTLS => Allowed::new(default1::EXIT, exit(model).one).msr(),
+        msr::IA32_VMX_ENTRY_CTLS => Allowed::new(default1::ENTRY, entry(model).one).msr(),
         msr::IA32_VMX_TRUE_PINBASED_CTLS => PIN.msr(),
         msr::IA32_VMX_TRUE_PROCBASED_CTLS => PRIMARY.msr(),
-        msr::IA32_VMX_TRUE_EXIT_CTLS => EXIT.msr(),
-        msr::IA32_VMX_TRUE_ENTRY_CTLS => ENTRY.msr(),
+        msr::IA32_VMX_TRUE_EXIT_CTLS => exit(model).msr(),
+        msr::IA32_VMX_TRUE_ENTRY_CTLS => entry(model).msr(),
         msr::IA32_VMX_PROCBASED_CTLS2 => secondary(model).msr(),
         msr::IA32_VMX_MISC => MISC,
         msr::IA32_VMX_CR0_FIXED0 => CR0_FIXED0,

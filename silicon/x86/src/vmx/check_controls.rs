@@ -61,6 +61,14 @@ fn check_execution(vmcs: &Vmcs, model: &Model) -> Checked {
     if secondary & secondary::ENABLE_EPT != 0 {
         check_eptp(vmcs.get(Field::EptPointer), model)?;
     }
+    if secondary & secondary::ENABLE_PML != 0 {
+        rule(secondary & secondary::ENABLE_EPT != 0, "page-modification logging without EPT")?;
+        rule(page(vmcs, Field::PmlAddress, model), "PML address: not a page of the physical address space")?;
+    }
+    rule(
+        secondary & secondary::MODE_BASED_EXECUTE == 0 || secondary & secondary::ENABLE_EPT != 0,
+        "mode-based execute control without EPT",
+    )?;
     rule(
         secondary & secondary::UNRESTRICTED_GUEST == 0 || secondary & secondary::ENABLE_EPT != 0,
         "unrestricted guest without EPT",
@@ -159,7 +167,7 @@ pub(super) fn check_eptp(eptp: u64, model: &Model) -> Checked {
 /// "VM-Exit Control Fields"
 fn check_exit(vmcs: &Vmcs, model: &Model) -> Checked {
     let controls = vmcs.get(Field::ExitControls) as u32;
-    rule(capability::EXIT.permits(controls), "VM-exit controls: a reserved bit")?;
+    rule(capability::exit(model).permits(controls), "VM-exit controls: a reserved bit")?;
     rule(
         controls & exit::SAVE_PREEMPTION_TIMER == 0
             || vmcs.get(Field::PinBasedControls) as u32 & pin::PREEMPTION_TIMER != 0,
@@ -178,7 +186,7 @@ fn check_exit(vmcs: &Vmcs, model: &Model) -> Checked {
 /// "VM-Entry Control Fields", without event injection.
 fn check_entry(vmcs: &Vmcs, model: &Model) -> Checked {
     let controls = vmcs.get(Field::EntryControls) as u32;
-    rule(capability::ENTRY.permits(controls), "VM-entry controls: a reserved bit")?;
+    rule(capability::entry(model).permits(controls), "VM-entry controls: a reserved bit")?;
     rule(
         msr_list(vmcs, Field::EntryMsrLoadCount, Field::EntryMsrLoadAddress, model),
         "VM-entry MSR-load area: address unaligned or outside of the physical address space",

@@ -86,7 +86,7 @@ impl Core {
         } else {
             rule(cr4 & cr4::PCIDE == 0, "guest CR4: PCIDE outside of IA-32e mode")?;
         }
-        rule(self.model.is_physical(self.cr3), "guest CR3: beyond the physical address width")?;
+        rule(self.cr3 & self.model.cr3_reserved() == 0, "guest CR3: beyond the physical address width")?;
         if controls & entry::LOAD_DEBUG_CONTROLS != 0 {
             rule(self.vmread(Field::GuestDebugctl) & !DEBUGCTL_DEFINED == 0, "guest DEBUGCTL: a reserved bit")?;
             rule(self.vmread(Field::GuestDr7) >> 32 == 0, "guest DR7: a bit above 31")?;
@@ -97,6 +97,9 @@ impl Core {
         )?;
         if controls & entry::LOAD_PAT != 0 {
             rule(valid_pat(self.vmread(Field::GuestPat)), "guest PAT: a memory type that does not exist")?;
+        }
+        if controls & entry::LOAD_PKRS != 0 {
+            rule(self.vmread(Field::GuestPkrs) >> 32 == 0, "guest IA32_PKRS: a bit above 31")?;
         }
         if controls & entry::LOAD_EFER != 0 {
             rule(efer & !EFER_DEFINED == 0, "guest EFER: a reserved bit")?;
@@ -323,8 +326,7 @@ impl Core {
             }
         }
         for pdpte in pdptes {
-            let reserved = pdpte & 0x1e6 != 0 || !self.model.is_physical(pdpte);
-            rule(pdpte & 1 == 0 || !reserved, "guest PDPTE: a reserved bit")
+            rule(!self.pdpte_is_bad(pdpte), "guest PDPTE: a reserved bit")
                 .map_err(|v| Violation { qualification: QUALIFICATION_PDPTE, ..v })?;
         }
         self.vmx.pdptes = pdptes;

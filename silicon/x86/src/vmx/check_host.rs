@@ -32,6 +32,9 @@ pub(super) fn check(vmcs: &Vmcs, model: &Model) -> Checked {
     if controls & exit::LOAD_PAT != 0 {
         rule(valid_pat(get(Field::HostPat)), "host PAT: a memory type that does not exist")?;
     }
+    if controls & exit::LOAD_PKRS != 0 {
+        rule(get(Field::HostPkrs) >> 32 == 0, "host IA32_PKRS: a bit above 31")?;
+    }
     if controls & exit::LOAD_EFER != 0 {
         let efer = get(Field::HostEfer);
         let long = efer::LMA | efer::LME;

@@ -210,6 +210,10 @@ impl Core {
         if !(debug && pat && efer) {
             self.load_unsaved_state();
         }
+        if c.entry & entry::LOAD_PKRS != 0 {
+            let rights = self.vmcs().get(Field::GuestPkrs) as u32;
+            self.set_pkrs(rights);
+        }
         if dirty.any(Dirty::MODE) || !efer {
             self.update_mode();
         }
@@ -302,6 +306,7 @@ impl Controls {
             vm_functions: if has(secondary::ENABLE_VM_FUNCTIONS) { get(Field::VmFunctionControls) } else { 0 },
             ple_gap: get(Field::PleGap) as u32,
             ple_window: get(Field::PleWindow) as u32,
+            xss_exiting: get(Field::XssExitingBitmap),
         }
     }
 }

@@ -4,6 +4,7 @@ use x86_defs::control::efer;
 use x86_defs::vmx::controls::{entry, interruption};
 use x86_defs::vmx::{ExitReason, Field};
 
+use crate::model::Feature;
 use crate::{Core, Leave, Op};
 
 /// The VM-exit information fields ("VM-Exit Information Fields").
@@ -139,6 +140,10 @@ impl Core {
             self.vmx.controls.entry ^= entry::IA32E_MODE_GUEST;
             let controls = self.vmx.controls.entry;
             self.vmcs_mut().set(Field::EntryControls, controls.into());
+        }
+        if self.model.has(Feature::Pks) {
+            let rights = self.msrs.pkrs.into();
+            self.vmcs_mut().set(Field::GuestPkrs, rights);
         }
         let vmcs = self.vmcs_mut();
         let event = vmcs.get(Field::EntryInterruptionInformation);

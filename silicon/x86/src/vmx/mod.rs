@@ -19,6 +19,7 @@ pub mod exit;
 mod instruction;
 pub mod intercept;
 mod msr_list;
+mod page_log;
 pub mod preemption;
 mod resident;
 mod signal;
@@ -38,6 +39,7 @@ pub use entry::{Entered, EntryFailure};
 pub use exit::ExitInfo;
 pub use instruction::VmFail;
 pub use intercept::Direction;
+pub use page_log::PageLog;
 pub use signal::{Signal, Signals};
 pub use vmcs::{LaunchState, Vmcs};
 
@@ -78,6 +80,8 @@ pub struct Controls {
     /// Pause-loop exiting, in TSC cycles: gap and window.
     pub ple_gap: u32,
     pub ple_window: u32,
+    /// State components of IA32_XSS for which XSAVES and XRSTORS exit.
+    pub xss_exiting: u64,
 }
 
 /// 1.0 as a TSC multiplier.
@@ -107,6 +111,7 @@ impl Default for Controls {
             vm_functions: 0,
             ple_gap: 0,
             ple_window: 0,
+            xss_exiting: 0,
         }
     }
 }

@@ -153,6 +153,7 @@ impl Core {
                 self.msrs.pat = value;
                 return Dirty::REGISTERS;
             }
+            Field::GuestPkrs => return Dirty::REGISTERS,
             Field::VmcsLinkPointer => return Dirty::LINK_POINTER,
             _ => {
                 let e = field as u16;

@@ -24,12 +24,11 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Whether nothing waits.
-    #[inline(always)]
+    /// Whether anything has arrived.
+    #[inline]
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        let [a, b, c, d] = self.external;
-        a | b | c | d == 0 && !self.nmi && !self.init && self.sipi.is_none()
+    pub fn any(&self) -> bool {
+        *self != Self::default()
     }
 
     /// The external interrupt of the highest priority.

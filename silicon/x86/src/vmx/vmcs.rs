@@ -210,7 +210,8 @@ fn dirty_of(field: Field) -> Dirty {
         | Field::Cr3Target2
         | Field::Cr3Target3
         | Field::PleGap
-        | Field::PleWindow => Dirty::DECODE,
+        | Field::PleWindow
+        | Field::XssExitingBitmap => Dirty::DECODE,
         _ if field.kind() == Kind::HostState => Dirty::HOST,
         _ => Dirty::CONTROLS.with(Dirty::DECODE),
     }

@@ -24,6 +24,8 @@ pub struct State {
     /// Only CF, PF, AF, ZF, SF and OF are loaded and stored.
     pub rflags: u64,
     host: Fx,
+    /// Bits 255:128 of YMM0-15. [`Native::run`] neither loads nor stores them.
+    pub ymm_high: [u128; 16],
 }
 
 #[derive(Clone)]
@@ -36,7 +38,7 @@ pub const STATUS_FLAGS: u64 = 0x8d5;
 impl Default for State {
     /// All zero, with every exception of x87 and SSE masked.
     fn default() -> Self {
-        let mut state = Self { fx: [0; 512], gpr: [0; 16], rflags: 2, host: Fx([0; 512]) };
+        let mut state = Self { fx: [0; 512], gpr: [0; 16], rflags: 2, host: Fx([0; 512]), ymm_high: [0; 16] };
         state.set_fcw(0x37f);
         state.set_mxcsr(0x1f80);
         state

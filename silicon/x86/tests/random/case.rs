@@ -1,5 +1,8 @@
 //! A case: instructions, registers and memory before, and what the processor made of them.
 
+use iced_x86::{Decoder, DecoderOptions, Instruction};
+
+use super::mode::Mode;
 use super::native::State;
 use super::place::DATA_BYTES;
 
@@ -28,6 +31,7 @@ pub struct Slot {
     pub after: State,
     pub code: [u8; CODE_BYTES],
     pub code_len: u32,
+    pub mode: Mode,
     /// Nonzero where the code may change the base of GS.
     pub changes_gs: u32,
     pub outcome: Outcome,
@@ -38,5 +42,9 @@ pub struct Slot {
 impl Slot {
     pub fn bytes(&self) -> &[u8] {
         &self.code[..self.code_len as usize]
+    }
+
+    pub fn instructions(&self) -> Vec<Instruction> {
+        Decoder::with_ip(self.mode.bits(), self.bytes(), self.mode.start(), DecoderOptions::NONE).iter().collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iced_x86::{Code, Decoder, DecoderOptions};
+use iced_x86::Code;
 use silicon_x86::lower::gate::{Needs, needs};
 use silicon_x86::model::Model;
 
@@ -10,7 +10,10 @@ use super::case::Slot;
 use super::catalogue::Skeleton;
 use super::compare::NAMES;
 use super::exceptions::{is_undefined, missing, reason};
-use super::place::START;
+use super::mode::Mode;
+
+/// Makes the report name every instruction code, with how often it was compared.
+const LIST: &str = "GLASSVISOR_LIST";
 
 pub struct Report {
     /// Instructions that must be compared.
@@ -25,7 +28,7 @@ pub struct Report {
 }
 
 impl Report {
-    pub fn new(all: &BTreeMap<Code, Vec<Skeleton>>, model: &Model) -> Self {
+    pub fn new(all: &BTreeMap<Code, Vec<Skeleton>>, model: &Model, mode: Mode) -> Self {
         let mut report = Self {
             wanted: BTreeSet::new(),
             compared: BTreeMap::new(),
@@ -48,9 +51,12 @@ impl Report {
             let promised = |code: &Code| {
                 let info = code.op_code();
                 info.is_instruction()
-                    && info.mode64()
-                    // Near branches of 16 bits are AMD's.
-                    && info.intel_decoder64()
+                    && match mode {
+                        // Near branches of 16 bits are AMD's.
+                        Mode::Long64 => info.mode64() && info.intel_decoder64(),
+                        Mode::Protected32 => info.mode32() && info.intel_decoder32(),
+                        Mode::Protected16 => info.mode16() && info.intel_decoder16(),
+                    }
                     // These are two instructions.
                     && !info.fwait()
                     && !is_undefined(*code)
@@ -72,7 +78,7 @@ impl Report {
     pub fn compared(&mut self, slot: &Slot, differences: Vec<String>) {
         self.cases += 1;
         if differences.is_empty() {
-            for insn in Decoder::with_ip(64, slot.bytes(), START, DecoderOptions::NONE) {
+            for insn in slot.instructions() {
                 *self.compared.entry(insn.code()).or_default() += 1;
             }
         } else {
@@ -81,7 +87,7 @@ impl Report {
     }
 
     pub fn failed(&mut self, slot: &Slot, differences: Vec<String>) {
-        let insns: Vec<_> = Decoder::with_ip(64, slot.bytes(), START, DecoderOptions::NONE).iter().collect();
+        let insns = slot.instructions();
         let last = insns.last().map_or(Code::INVALID, |insn| insn.code());
         self.compared.entry(last).or_default();
         let vector: String = slot.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -118,17 +124,41 @@ impl Report {
             self.wanted.len(),
             self.excepted.values().map(Vec::len).sum::<usize>()
         );
+        let list = std::env::var_os(LIST).is_some();
         for (reason, codes) in &self.excepted {
             println!("  {:4} {reason}", codes.len());
+            if list {
+                println!("       {codes:?}");
+            }
         }
         for (feature, count) in &self.lacking {
             println!("  {count:4} skipped: this processor lacks {feature}");
         }
+        println!("compared, of what can be, by feature:");
+        for (features, codes) in by_features(&self.wanted) {
+            let done = codes.iter().filter(|code| self.compared.contains_key(code)).count();
+            println!("  {done:4} of {:4} {features}", codes.len());
+        }
+        if list {
+            for (code, count) in &self.compared {
+                println!("{count:8} {code:?}");
+            }
+        }
         for (code, (count, text)) in &self.failures {
             println!("{code}: {count} differ: {text}");
         }
-        assert!(self.promised.is_empty(), "the model's features promise, but it lacks {:?}", self.promised);
         assert!(never.is_empty(), "never compared, and not in the table of exceptions: {never:?}");
         assert!(self.failures.is_empty(), "{} instruction codes differ from this processor", self.failures.len());
+        assert!(self.promised.is_empty(), "the model's features promise, but it lacks {:?}", self.promised);
     }
+}
+
+/// Sorted by the features that they need.
+fn by_features(codes: &BTreeSet<Code>) -> BTreeMap<String, Vec<Code>> {
+    let mut sorted: BTreeMap<String, Vec<Code>> = BTreeMap::new();
+    for &code in codes {
+        let names: Vec<String> = code.cpuid_features().iter().map(|feature| format!("{feature:?}")).collect();
+        sorted.entry(names.join(" and ")).or_default().push(code);
+    }
+    sorted
 }

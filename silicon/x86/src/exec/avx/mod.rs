@@ -5,7 +5,13 @@
 //! becomes zero.
 
 pub mod apply;
+pub mod convert;
+pub mod float;
+pub mod fma;
+pub mod masked;
+pub mod moves;
 pub mod operand;
+pub mod permute;
 
 use x86_defs::exception::vector;
 

@@ -1,8 +1,10 @@
 //! INT n, INT3, INTO, INT1.
 
+use x86_defs::control::cr4;
 use x86_defs::exception::vector;
 
 use super::iret::iopl;
+use super::vme;
 use crate::core::mode::Operating;
 use crate::event::{EventKind, Injection};
 use crate::op::Done;
@@ -16,8 +18,13 @@ fn software(core: &mut Core, op: &Op, vector: u8, kind: EventKind) -> Done {
 
 /// INT n. `imm`: vector.
 pub fn int_n(core: &mut Core, op: &Op) -> Done {
-    if core.mode.operating == Operating::Virtual8086 && iopl(core) != 3 {
-        return Err(core.gp0());
+    if core.mode.operating == Operating::Virtual8086 {
+        if core.cr4 & cr4::VME != 0 && vme::redirects(core, op.imm as u8)? {
+            return vme::int_8086(core, op, op.imm as u8);
+        }
+        if iopl(core) != 3 {
+            return Err(core.gp0());
+        }
     }
     software(core, op, op.imm as u8, EventKind::SoftwareInterrupt)
 }

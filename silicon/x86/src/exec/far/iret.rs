@@ -8,7 +8,9 @@ use x86_defs::{control::efer, rflags};
 
 use super::ret::{return_code, set_outer_sp};
 use super::target::{cs_8086, kind};
+use super::vme::has_virtual_if;
 use super::{TaskSwitch, task_switch};
+use crate::core::SegmentRegister;
 use crate::core::mode::Operating;
 use crate::exec::segment::descriptor::rpl;
 use crate::exec::segment::load::{drop_inner_segments, outer_ss, vm86_segment};
@@ -31,7 +33,8 @@ pub fn iret<T: Word>(core: &mut Core, op: &Op) -> Done {
         match left {
             Leave::Fault => core.events.nmi_unblocked = true,
             Leave::Exit => {
-                if matches!(core.vmx.exit.reason, Some(ExitReason::EptViolation)) {
+                if matches!(core.vmx.exit.reason, Some(ExitReason::EptViolation | ExitReason::PageModificationLogFull))
+                {
                     core.vmx.exit.qualification |= 1 << 12;
                 }
             }
@@ -77,7 +80,8 @@ fn iret_8086(core: &mut Core, bytes: u8) -> Leave {
 
 fn try_8086(core: &mut Core, bytes: u8) -> Result<(), Leave> {
     let vm86 = core.mode.operating == Operating::Virtual8086;
-    if vm86 && iopl(core) != 3 {
+    let virtual_if = vm86 && iopl(core) != 3;
+    if virtual_if && (bytes != 2 || !has_virtual_if(core)) {
         return Err(core.gp0());
     }
     let mut stack = Stack::current(core);
@@ -85,6 +89,9 @@ fn try_8086(core: &mut Core, bytes: u8) -> Result<(), Leave> {
     let selector = stack.pop(core, bytes)? as u16;
     let flags = stack.pop(core, bytes)?;
     let cs = cs_8086(core, selector, rip)?;
+    if virtual_if {
+        return virtual_8086(core, &stack, cs, rip, flags);
+    }
     let mut mask = writable_flags(core, 0, bytes) & !(rflags::VIF | rflags::VIP);
     if vm86 {
         mask &= !rflags::IOPL;
@@ -93,6 +100,22 @@ fn try_8086(core: &mut Core, bytes: u8) -> Result<(), Leave> {
     core.seg[index::CS] = cs;
     core.rip = rip;
     core.set_rflags((core.rflags() & !mask) | (flags & mask));
+    core.update_mode();
+    Ok(())
+}
+
+/// IRET with virtual-8086 mode extensions, of a program that may not change IF: it changes VIF.
+fn virtual_8086(core: &mut Core, stack: &Stack, cs: SegmentRegister, rip: u64, flags: u64) -> Result<(), Leave> {
+    let enables = flags & rflags::IF != 0;
+    if flags & rflags::TF != 0 || (enables && core.rflags_rest & rflags::VIP != 0) {
+        return Err(core.gp0());
+    }
+    core.gpr[4] = stack.sp;
+    core.seg[index::CS] = cs;
+    core.rip = rip;
+    let mask = rflags::STATUS | rflags::TF | rflags::DF | rflags::NT;
+    let vif = if enables { rflags::VIF } else { 0 };
+    core.set_rflags((core.rflags() & !(mask | rflags::VIF | rflags::RF)) | (flags & mask) | vif);
     core.update_mode();
     Ok(())
 }

@@ -11,5 +11,6 @@ mod target;
 mod task;
 #[cfg(test)]
 mod tests;
+pub mod vme;
 
-pub use task::{TaskSwitch, task_switch};
+pub use task::{Switched, TaskSwitch, TaskSwitchRequest, task_switch};

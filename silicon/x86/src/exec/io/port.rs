@@ -31,7 +31,7 @@ pub fn port_in<T: Word>(core: &mut Core, op: &Op) -> Done {
         return Err(core.vmexit(op, ExitReason::IoInstruction, q));
     }
     core.set(0, T::from_u64(u64::MAX));
-    Ok(())
+    core.trap_on_port(port, T::BYTES as u8)
 }
 
 /// OUT.
@@ -42,5 +42,5 @@ pub fn port_out<T: Word>(core: &mut Core, op: &Op) -> Done {
         let q = (T::BYTES - 1) | encoding | u64::from(port) << 16;
         return Err(core.vmexit(op, ExitReason::IoInstruction, q));
     }
-    Ok(())
+    core.trap_on_port(port, T::BYTES as u8)
 }

@@ -67,6 +67,12 @@ fn advance<T: Word>(core: &mut Core, op: &Op, register: usize) -> Done {
     if masked(op, left) == 0 { Ok(()) } else { Err(Leave::Again) }
 }
 
+/// Moves on, and lets I/O breakpoints trap after the element.
+fn done(core: &mut Core, port: u16, bytes: u8, advance: impl FnOnce(&mut Core) -> Done) -> Done {
+    let trap = core.trap_on_port(port, bytes);
+    advance(core).and(trap)
+}
+
 /// INS.
 pub fn ins<T: Word>(core: &mut Core, op: &Op) -> Done {
     let port = core.gpr[2] as u16;
@@ -82,7 +88,7 @@ pub fn ins<T: Word>(core: &mut Core, op: &Op) -> Done {
     }
     let linear = core.linear(segment, offset, T::BYTES, AccessKind::Write)?;
     core.store_linear(linear, segment, T::from_u64(u64::MAX))?;
-    advance::<T>(core, op, RDI)
+    done(core, port, T::BYTES as u8, |core| advance::<T>(core, op, RDI))
 }
 
 /// OUTS.
@@ -99,5 +105,5 @@ pub fn outs<T: Word>(core: &mut Core, op: &Op) -> Done {
     }
     let linear = core.linear(op.seg, offset, T::BYTES, AccessKind::Read)?;
     core.load_linear::<T>(linear, op.seg)?;
-    advance::<T>(core, op, RSI)
+    done(core, port, T::BYTES as u8, |core| advance::<T>(core, op, RSI))
 }

@@ -4,7 +4,6 @@ use silicon_memory::Word;
 use x86_defs::control::cr4;
 use x86_defs::segment::index;
 
-use super::descriptor::canonical;
 use crate::op::Done;
 use crate::{Core, Leave, Op};
 
@@ -37,7 +36,7 @@ pub fn read_base<T: Word>(core: &mut Core, op: &Op) -> Done {
 pub fn write_base<T: Word>(core: &mut Core, op: &Op) -> Done {
     available(core)?;
     let base = core.get::<T>(op.a).to_u64();
-    if !canonical(core, base) {
+    if !core.model.is_canonical(base) {
         return Err(core.gp0());
     }
     core.seg[usize::from(op.b)].base = base;

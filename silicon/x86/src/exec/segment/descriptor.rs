@@ -138,8 +138,7 @@ pub const fn rpl(selector: u16) -> u8 {
 /// Whether bits 63:47 (63:56 with LA57) of `address` are all equal.
 #[must_use]
 pub fn canonical(core: &Core, address: u64) -> bool {
-    let drop = if core.cr4 & x86_defs::control::cr4::LA57 != 0 { 7 } else { 16 };
-    ((address << drop) as i64 >> drop) as u64 == address
+    core.is_canonical(address)
 }
 
 /// #GP(selector).

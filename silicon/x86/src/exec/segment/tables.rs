@@ -8,7 +8,7 @@ use x86_defs::segment::{index, rights};
 use x86_defs::vmx::ExitReason;
 use x86_defs::vmx::controls::secondary;
 
-use super::descriptor::{canonical, gp, is_null, np, require, require_high, system_type, wrap};
+use super::descriptor::{gp, is_null, np, require, require_high, system_type, wrap};
 use super::load::null_segment;
 use super::moves::{load_at, store_at};
 use crate::core::mode::Operating;
@@ -96,7 +96,7 @@ pub fn load_table<R: Table, S: BaseSize>(core: &mut Core, op: &Op) -> Done {
     } else {
         u64::from(load_at::<u32>(core, op, 2)?) & S::MASK
     };
-    if !canonical(core, base) {
+    if !core.model.is_canonical(base) {
         return Err(core.gp0());
     }
     *R::register(core) = TableRegister { base, limit };
@@ -175,7 +175,7 @@ fn system_segment(core: &mut Core, selector: u16, types: &[u8]) -> Result<(Segme
     }
     let mut register = d.segment(selector);
     register.base |= high;
-    if !canonical(core, register.base) {
+    if !core.model.is_canonical(register.base) {
         return Err(gp(core, selector));
     }
     register.rights &= !rights::UNUSABLE;

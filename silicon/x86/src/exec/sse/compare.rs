@@ -20,13 +20,19 @@ where
     let b = S::scalar::<T>(core, op)?;
     let a = low(core, op.a);
     let order = core.simd(|mxcsr| sse::comi::<F>(a, b, signalling, mxcsr))?;
+    report(core, order);
+    Ok(())
+}
+
+/// Sets the arithmetic flags to the result of a comparison.
+#[inline(always)]
+pub fn report(core: &mut Core, order: Ordering4) {
     core.flags.set_bits(match order {
         Ordering4::Unordered => rflags::ZF | rflags::PF | rflags::CF,
         Ordering4::Less => rflags::CF,
         Ordering4::Equal => rflags::ZF,
         Ordering4::Greater => 0,
     });
-    Ok(())
 }
 
 /// PTEST.

@@ -2,8 +2,6 @@
 
 use silicon_float::{F32, F64, Float, Mxcsr, RoundImm, sse};
 
-use super::lane::each;
-
 /// `f` of each pair of lanes.
 #[inline(always)]
 pub fn lanes<A: Copy, R: Copy + Default, const N: usize>(
@@ -33,16 +31,16 @@ pub fn convert<B: Copy, R: Copy + Default, const N: usize, const M: usize>(
     out
 }
 
-/// CMPSS.
+/// VCMPSS: the low five bits of `predicate` count, of CMPSS the low three.
 #[inline(always)]
-pub fn compare32(a: u32, b: u32, imm: u8, mxcsr: &mut Mxcsr) -> u32 {
-    if sse::cmp::<F32>(a, b, imm & 7, mxcsr) { u32::MAX } else { 0 }
+pub fn compare32(a: u32, b: u32, predicate: u8, mxcsr: &mut Mxcsr) -> u32 {
+    if sse::cmp::<F32>(a, b, predicate, mxcsr) { u32::MAX } else { 0 }
 }
 
-/// CMPSD.
+/// VCMPSD: the low five bits of `predicate` count, of CMPSD the low three.
 #[inline(always)]
-pub fn compare64(a: u64, b: u64, imm: u8, mxcsr: &mut Mxcsr) -> u64 {
-    if sse::cmp::<F64>(a, b, imm & 7, mxcsr) { u64::MAX } else { 0 }
+pub fn compare64(a: u64, b: u64, predicate: u8, mxcsr: &mut Mxcsr) -> u64 {
+    if sse::cmp::<F64>(a, b, predicate, mxcsr) { u64::MAX } else { 0 }
 }
 
 /// ROUNDSS, ROUNDSD.
@@ -75,30 +73,4 @@ pub fn horizontal<T: Copy, const N: usize>(
         out[N / 2 + i] = f(b[2 * i], b[2 * i + 1], mxcsr);
     }
     out
-}
-
-/// DPPS.
-pub fn dot32(a: [u32; 4], b: [u32; 4], imm: u8, mxcsr: &mut Mxcsr) -> [u32; 4] {
-    let mut products = [0; 4];
-    for i in 0..4 {
-        if imm >> (4 + i) & 1 != 0 {
-            products[i] = sse::mul::<F32>(a[i], b[i], mxcsr);
-        }
-    }
-    let low = sse::add::<F32>(products[0], products[1], mxcsr);
-    let high = sse::add::<F32>(products[2], products[3], mxcsr);
-    let sum = sse::add::<F32>(low, high, mxcsr);
-    each(|i| if imm >> i & 1 != 0 { sum } else { 0 })
-}
-
-/// DPPD.
-pub fn dot64(a: [u64; 2], b: [u64; 2], imm: u8, mxcsr: &mut Mxcsr) -> [u64; 2] {
-    let mut products = [0; 2];
-    for i in 0..2 {
-        if imm >> (4 + i) & 1 != 0 {
-            products[i] = sse::mul::<F64>(a[i], b[i], mxcsr);
-        }
-    }
-    let sum = sse::add::<F64>(products[0], products[1], mxcsr);
-    each(|i| if imm >> i & 1 != 0 { sum } else { 0 })
 }

@@ -101,7 +101,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 impl Core {
     /// The area as FXSAVE fills it. The selectors of the 32-bit form are zero: CS and DS of x87 pointers are not
     /// kept (CPUID says so with "Deprecates FPU CS and FPU DS values").
-    fn fpu_image<const WIDE: bool>(&self) -> [u8; END_OF_XMM15] {
+    pub(super) fn fpu_image<const WIDE: bool>(&self) -> [u8; END_OF_XMM15] {
         let fpu = &self.fpu;
         let mut image = [0; END_OF_XMM15];
         image[0..2].copy_from_slice(&fpu.fcw.to_le_bytes());
@@ -127,7 +127,7 @@ impl Core {
     }
 
     /// The x87 part of FXRSTOR.
-    fn restore_x87_image<const WIDE: bool>(&mut self, image: &[u8]) {
+    pub(super) fn restore_x87_image<const WIDE: bool>(&mut self, image: &[u8]) {
         let fpu = &mut self.fpu;
         // Bit 6 reads as one, bits 7 and 15:13 as zero.
         fpu.fcw = word(image, 0) as u16 & 0x1f3f | 0x40;

@@ -1,7 +1,7 @@
 //! SSE to SSE4.2.
 //!
 //! [`operand`] says where the second operand comes from and [`apply`] turns a pure function of lanes into a handler;
-//! the functions are in [`lane`], [`integer`], [`shuffle`], [`float`] and [`text`]. Which function an instruction is
+//! the functions are in [`lane`], [`integer`], [`shuffle`], [`float`], [`dot`] and [`text`]. Which function an instruction is
 //! stands in the tables of `lower::sse`.
 //!
 //! Vectors are arrays of lanes that are read from, and written to, the register file as arrays: from a `u128` the
@@ -9,6 +9,8 @@
 
 pub mod apply;
 pub mod compare;
+pub mod crypto;
+pub mod dot;
 pub mod float;
 pub mod fxsave;
 pub mod integer;
@@ -18,6 +20,7 @@ pub mod operand;
 pub mod shuffle;
 pub mod state;
 pub mod text;
+pub mod xsave;
 
 use silicon_float::Mxcsr;
 use x86_defs::control::{cr0, cr4};
@@ -51,7 +54,7 @@ impl Core {
 
     #[cold]
     #[inline(never)]
-    fn simd_exception(&mut self) -> Leave {
+    pub(crate) fn simd_exception(&mut self) -> Leave {
         let reported = self.cr4 & cr4::OSXMMEXCPT != 0;
         self.raise(if reported { vector::XM } else { vector::UD })
     }

@@ -78,7 +78,6 @@ fn aggregate(a: &[i32], b: &[i32], n: usize, imm: u8) -> u32 {
 /// IntRes2 and the number of elements; sets the flags.
 #[inline(always)]
 fn compare<S: Source, L: Lengths>(core: &mut Core, op: &Op) -> Result<(u32, usize), crate::Leave> {
-    core.check_sse()?;
     let b = S::vector::<u128>(core, op)?;
     let a: u128 = get(core, op.a);
     let imm = op.imm as u8;
@@ -101,9 +100,23 @@ fn compare<S: Source, L: Lengths>(core: &mut Core, op: &Op) -> Result<(u32, usiz
     Ok((result, n))
 }
 
-/// PCMPESTRI, PCMPISTRI: ECX becomes the index of the lowest or highest bit, or the number of elements.
+/// PCMPESTRI, PCMPISTRI.
 #[inline(always)]
 pub fn index<S: Source, L: Lengths>(core: &mut Core, op: &Op) -> Done {
+    core.check_sse()?;
+    set_index::<S, L>(core, op)
+}
+
+/// PCMPESTRM, PCMPISTRM.
+#[inline(always)]
+pub fn mask<S: Source, L: Lengths>(core: &mut Core, op: &Op) -> Done {
+    core.check_sse()?;
+    set_mask::<S, L>(core, op)
+}
+
+/// ECX becomes the index of the lowest or highest bit, or the number of elements.
+#[inline(always)]
+pub fn set_index<S: Source, L: Lengths>(core: &mut Core, op: &Op) -> Done {
     let (result, n) = compare::<S, L>(core, op)?;
     let index = match result {
         0 => n as u32,
@@ -114,9 +127,9 @@ pub fn index<S: Source, L: Lengths>(core: &mut Core, op: &Op) -> Done {
     Ok(())
 }
 
-/// PCMPESTRM, PCMPISTRM: XMM0 becomes the bits, or a mask of elements.
+/// XMM0 becomes the bits, or a mask of elements.
 #[inline(always)]
-pub fn mask<S: Source, L: Lengths>(core: &mut Core, op: &Op) -> Done {
+pub fn set_mask<S: Source, L: Lengths>(core: &mut Core, op: &Op) -> Done {
     let (result, n) = compare::<S, L>(core, op)?;
     let mask = if op.imm & 0x40 == 0 {
         u128::from(result)

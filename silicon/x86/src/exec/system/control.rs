@@ -1,15 +1,14 @@
 //! MOV to and from control registers, CLTS, LMSW, SMSW.
 
 use silicon_memory::Word;
-use x86_defs::control::{cr0, cr4};
+use x86_defs::control::{cr0, cr3, cr4};
 use x86_defs::vmx::ExitReason;
 use x86_defs::vmx::controls::primary;
 
-use super::control_checks::{check_cr0, check_cr3, check_cr4, commit_cr0, commit_cr4};
+use super::control_checks::{check_cr0, check_cr3, check_cr4, commit_cr0, commit_cr4, reload_pdptes};
 use super::exits::privileged;
 use crate::exec::segment::tables::user_mode_prevented;
 use crate::mem::AccessKind;
-use crate::mem::Keep;
 use crate::op::{Done, FLAT};
 use crate::vmx::ExitInfo;
 use crate::{Core, Leave, Op};
@@ -47,6 +46,7 @@ pub fn to_cr0(core: &mut Core, op: &Op) -> Done {
 fn write_cr0(core: &mut Core, value: u64) -> Done {
     let new = core.cr0_merged(value);
     let new = check_cr0(core, new)?;
+    reload_pdptes(core, new, core.cr4)?;
     commit_cr0(core, new);
     Err(Leave::End)
 }
@@ -92,11 +92,23 @@ pub fn to_cr3(core: &mut Core, op: &Op) -> Done {
     if core.cr3_load_exits(value) {
         return Err(exit(core, op, 3, 0, op.b));
     }
-    let keep = check_cr3(core, value)?;
-    core.cr3 = value & !(1 << 63);
-    core.tlb_cr3_written(if keep { Keep::Everything } else { Keep::Nothing });
-    core.mmu.leave_page();
+    load_cr3(core, value)?;
     Err(Leave::End)
+}
+
+/// Loads CR3 as MOV does, with its checks and its effect on the TLB.
+///
+/// # Errors
+/// #GP(0).
+pub(crate) fn load_cr3(core: &mut Core, value: u64) -> Result<(), Leave> {
+    let keep = check_cr3(core, value)?;
+    if core.pae_paging(core.cr0, core.cr4) {
+        core.load_pdptes(value)?;
+    }
+    core.cr3 = value & !cr3::KEEP_TRANSLATIONS;
+    core.tlb_cr3_written(keep);
+    core.mmu.leave_page();
+    Ok(())
 }
 
 /// MOV r, CR4. `a`: register.
@@ -116,6 +128,7 @@ pub fn to_cr4(core: &mut Core, op: &Op) -> Done {
     }
     let new = core.cr4_merged(value);
     check_cr4(core, new)?;
+    reload_pdptes(core, core.cr0, new)?;
     commit_cr4(core, new);
     Err(Leave::End)
 }

@@ -1,10 +1,11 @@
 //! Which values CR0, CR3 and CR4 can take, and what follows from a change ("Control Registers").
 
-use x86_defs::control::{cr0, cr4, efer};
+use x86_defs::control::{cr0, cr3, cr4, efer};
 use x86_defs::segment::{index, rights};
 use x86_defs::vmx::controls::secondary;
 
 use crate::exec::segment::descriptor::system_type;
+use crate::mem::Keep;
 use crate::vmx::capability::{CR4_FIXED0, cr4_fixed1};
 use crate::{Core, Leave};
 
@@ -68,14 +69,24 @@ pub(super) fn commit_cr0(core: &mut Core, new: u64) {
     }
 }
 
-/// Checks a value for CR3; whether it asks to keep the translations of its PCID.
-pub(super) fn check_cr3(core: &mut Core, value: u64) -> Result<bool, Leave> {
+/// Checks a value for CR3; what it asks to keep of the translations of its PCID.
+pub(super) fn check_cr3(core: &mut Core, value: u64) -> Result<Keep, Leave> {
     let pcide = core.cr4 & cr4::PCIDE != 0;
-    let keep = pcide && value >> 63 != 0;
-    let address = if pcide { value & !(1 << 63) } else { value };
-    let physical = core.model.physical_mask();
+    let keep = pcide && value & cr3::KEEP_TRANSLATIONS != 0;
+    let address = if pcide { value & !cr3::KEEP_TRANSLATIONS } else { value };
     // Outside of IA-32e mode the upper half does not exist.
-    if core.mode.is_ia32e() && address & !physical != 0 { Err(core.gp0()) } else { Ok(keep) }
+    if core.mode.is_ia32e() && address & core.model.cr3_reserved() != 0 {
+        return Err(core.gp0());
+    }
+    Ok(if keep { Keep::Everything } else { Keep::Nothing })
+}
+
+/// Loads the PDPTE registers where the new values of CR0 and CR4 lead to PAE paging and a bit that matters changes
+/// ("PDPTE Registers").
+pub(super) fn reload_pdptes(core: &mut Core, cr0: u64, cr4: u64) -> Result<(), Leave> {
+    let changed = (cr0 ^ core.cr0) & (cr0::CD | cr0::NW | cr0::PG)
+        | (cr4 ^ core.cr4) & (cr4::PAE | cr4::PGE | cr4::PSE | cr4::SMEP);
+    if changed != 0 && core.pae_paging(cr0, cr4) { core.load_pdptes(core.cr3) } else { Ok(()) }
 }
 
 /// Checks a value for CR4.

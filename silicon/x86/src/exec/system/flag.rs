@@ -5,26 +5,40 @@ use x86_defs::rflags;
 
 use crate::core::mode::Operating;
 use crate::exec::far::iret::iopl;
+use crate::exec::far::vme::has_virtual_if;
 use crate::op::Done;
 use crate::{Core, Leave, Op};
 
-fn may_change_if(core: &mut Core) -> Result<(), Leave> {
-    if core.mode.cpl > iopl(core) && core.mode.operating != Operating::Real { Err(core.gp0()) } else { Ok(()) }
+/// Which interrupt flag the program changes: IF, or VIF where it may not.
+fn interrupt_flag(core: &mut Core) -> Result<u64, Leave> {
+    if core.mode.cpl <= iopl(core) || core.mode.operating == Operating::Real {
+        Ok(rflags::IF)
+    } else if has_virtual_if(core) {
+        Ok(rflags::VIF)
+    } else {
+        Err(core.gp0())
+    }
 }
 
 /// CLI.
 pub fn cli(core: &mut Core, op: &Op) -> Done {
     let _ = op;
-    may_change_if(core)?;
+    let flag = interrupt_flag(core)?;
     // Nothing can become deliverable by it, so the block goes on.
-    core.rflags_rest &= !rflags::IF;
+    core.rflags_rest &= !flag;
     Ok(())
 }
 
 /// STI.
 pub fn sti(core: &mut Core, op: &Op) -> Done {
     let _ = op;
-    may_change_if(core)?;
+    if interrupt_flag(core)? == rflags::VIF {
+        if core.rflags_rest & rflags::VIP != 0 {
+            return Err(core.gp0());
+        }
+        core.rflags_rest |= rflags::VIF;
+        return Err(Leave::End);
+    }
     if core.rflags_rest & rflags::IF == 0 {
         core.rflags_rest |= rflags::IF;
         core.events.sti_shadow = true;

@@ -7,6 +7,7 @@ pub mod exits;
 pub mod flag;
 pub mod identity;
 pub mod idle;
+pub mod keys;
 pub mod msr;
 mod msr_values;
 pub mod random;

@@ -6,7 +6,7 @@ use x86_defs::msr;
 use x86_defs::segment::index;
 
 use crate::Core;
-use crate::exec::segment::descriptor::canonical;
+use crate::model::Feature;
 
 /// The value of an MSR, `None` for #GP(0).
 pub(super) fn read(core: &Core, number: u32) -> Option<u64> {
@@ -20,6 +20,7 @@ pub(super) fn read(core: &Core, number: u32) -> Option<u64> {
         msr::IA32_DEBUGCTL => m.debugctl,
         msr::IA32_PAT => m.pat,
         msr::IA32_EFER => core.efer,
+        msr::IA32_PKRS if core.model.has(Feature::Pks) => m.pkrs.into(),
         msr::IA32_STAR => m.star,
         msr::IA32_LSTAR => m.lstar,
         msr::IA32_CSTAR => m.cstar,
@@ -28,13 +29,14 @@ pub(super) fn read(core: &Core, number: u32) -> Option<u64> {
         msr::IA32_GS_BASE => core.seg[index::GS].base,
         msr::IA32_KERNEL_GS_BASE => m.kernel_gs_base,
         msr::IA32_TSC_AUX => m.tsc_aux,
+        msr::IA32_XSS if core.model.has(Feature::Xsaves) => m.xss,
         _ => return None,
     })
 }
 
 /// Writes an MSR, `None` for #GP(0).
 pub(super) fn write(core: &mut Core, number: u32, value: u64) -> Option<()> {
-    let address = canonical(core, value).then_some(value);
+    let address = core.model.is_canonical(value).then_some(value);
     match number {
         // Bits 0-2 and 7: IBRS, STIBP, SSBD, PSFD.
         msr::IA32_SPEC_CTRL => core.msrs.spec_ctrl = (value & !0x87 == 0).then_some(value)?,
@@ -45,6 +47,7 @@ pub(super) fn write(core: &mut Core, number: u32, value: u64) -> Option<()> {
         msr::IA32_SYSENTER_EIP => core.msrs.sysenter_eip = address?,
         msr::IA32_PAT => core.msrs.pat = pat_is_valid(value).then_some(value)?,
         msr::IA32_EFER => write_efer(core, value)?,
+        msr::IA32_PKRS if core.model.has(Feature::Pks) => core.set_pkrs(u32::try_from(value).ok()?),
         msr::IA32_STAR => core.msrs.star = value,
         msr::IA32_LSTAR => core.msrs.lstar = address?,
         msr::IA32_CSTAR => core.msrs.cstar = address?,
@@ -53,6 +56,9 @@ pub(super) fn write(core: &mut Core, number: u32, value: u64) -> Option<()> {
         msr::IA32_GS_BASE => core.seg[index::GS].base = address?,
         msr::IA32_KERNEL_GS_BASE => core.msrs.kernel_gs_base = address?,
         msr::IA32_TSC_AUX => core.msrs.tsc_aux = (value >> 32 == 0).then_some(value)?,
+        msr::IA32_XSS if core.model.has(Feature::Xsaves) => {
+            core.msrs.xss = (value & !core.model.xss_supported() == 0).then_some(value)?;
+        }
         _ => return None,
     }
     Some(())

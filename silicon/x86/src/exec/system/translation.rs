@@ -6,7 +6,6 @@ use x86_defs::vmx::controls::{primary, secondary};
 
 use super::exits::{displacement, privileged, vmexit_info};
 use crate::core::mode::Operating;
-use crate::exec::segment::descriptor::canonical;
 use crate::exec::segment::moves::load_at;
 use crate::mem::Invpcid;
 use crate::op::{Done, FLAT};
@@ -25,7 +24,7 @@ pub fn invlpg(core: &mut Core, op: &Op) -> Done {
     if core.vmx.controls.primary & primary::INVLPG_EXITING != 0 {
         return Err(core.vmexit(op, ExitReason::Invlpg, linear));
     }
-    if canonical(core, linear) {
+    if core.model.is_canonical(linear) {
         core.tlb_invlpg(linear);
         core.mmu.leave_page();
     }
@@ -52,7 +51,7 @@ pub fn invpcid(core: &mut Core, op: &Op) -> Done {
     let linear: u64 = load_at(core, op, 8)?;
     let pcid = (low & 0xfff) as u16;
     let pcid_allowed = pcid == 0 || core.cr4 & cr4::PCIDE != 0;
-    if low >> 12 != 0 || (kind < 2 && !pcid_allowed) || (kind == 0 && !canonical(core, linear)) {
+    if low >> 12 != 0 || (kind < 2 && !pcid_allowed) || (kind == 0 && !core.model.is_canonical(linear)) {
         return Err(core.gp0());
     }
     let what = match kind {

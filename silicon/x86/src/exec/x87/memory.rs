@@ -91,15 +91,25 @@ impl Core {
 
     /// Loads the register image at `at`.
     pub(super) fn load_f80_piece(&mut self, area: Area, at: u64) -> Result<F80, Leave> {
-        let significand = self.load_piece(area, at)?;
-        let sign_exponent = self.load_piece(area, at + 8)?;
-        Ok(F80 { significand, sign_exponent })
+        self.image_access(at, |core| {
+            let significand = core.load_piece(area, at)?;
+            let sign_exponent = core.load_piece(area, at + 8)?;
+            Ok(F80 { significand, sign_exponent })
+        })
+    }
+
+    /// An operand of 80 bits must be aligned to 8 bytes where alignment is checked; the images of FSAVE follow one
+    /// another without gaps, and only the area must be aligned.
+    fn image_access<R>(&mut self, at: u64, access: impl FnOnce(&mut Self) -> R) -> R {
+        if at == 0 { access(self) } else { self.unaligned(access) }
     }
 
     /// Stores a register image at `at`.
     pub(super) fn store_f80_piece(&mut self, area: Area, at: u64, value: F80) -> Result<(), Leave> {
-        self.store_piece(area, at, value.significand)?;
-        self.store_piece(area, at + 8, value.sign_exponent)
+        self.image_access(at, |core| {
+            core.store_piece(area, at, value.significand)?;
+            core.store_piece(area, at + 8, value.sign_exponent)
+        })
     }
 
     /// Loads an m80 operand.

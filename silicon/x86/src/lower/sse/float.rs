@@ -5,7 +5,8 @@ use silicon_float::sse::{add, div, max, min, mul, rcp, rsqrt, sqrt, sub};
 use silicon_float::{F32, F64, Signalling};
 
 use super::source;
-use crate::exec::sse::float::{add_sub, compare32, compare64, dot32, dot64, horizontal, lanes, round};
+use crate::exec::sse::dot::{dot32, dot64, product};
+use crate::exec::sse::float::{add_sub, compare32, compare64, horizontal, lanes, round};
 use crate::exec::sse::lane::map;
 use crate::exec::sse::operand::{Memory, Register};
 use crate::exec::sse::{apply, compare};
@@ -113,18 +114,24 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
         Mnemonic::Haddpd => packed!(l, [u64; 2], |a, b, _, m| horizontal(a, b, m, add::<F64>)),
         Mnemonic::Hsubps => packed!(l, [u32; 4], |a, b, _, m| horizontal(a, b, m, sub::<F32>)),
         Mnemonic::Hsubpd => packed!(l, [u64; 2], |a, b, _, m| horizontal(a, b, m, sub::<F64>)),
-        Mnemonic::Dpps => packed!(l, [u32; 4], dot32),
-        Mnemonic::Dppd => packed!(l, [u64; 2], dot64),
+        Mnemonic::Dpps => {
+            source(l, |c, o| product::<Register, _>(c, o, dot32), |c, o| product::<Memory, _>(c, o, dot32))
+        }
+        Mnemonic::Dppd => {
+            source(l, |c, o| product::<Register, _>(c, o, dot64), |c, o| product::<Memory, _>(c, o, dot64))
+        }
 
         Mnemonic::Comiss => comi!(l, F32, u32, Signalling::Signalling),
         Mnemonic::Comisd => comi!(l, F64, u64, Signalling::Signalling),
         Mnemonic::Ucomiss => comi!(l, F32, u32, Signalling::Quiet),
         Mnemonic::Ucomisd => comi!(l, F64, u64, Signalling::Quiet),
-        Mnemonic::Cmpps => packed!(l, [u32; 4], |a, b, i, m| lanes(a, b, m, |x, y, m| compare32(x, y, i, m))),
-        Mnemonic::Cmppd => packed!(l, [u64; 2], |a, b, i, m| lanes(a, b, m, |x, y, m| compare64(x, y, i, m))),
-        Mnemonic::Cmpss => scalar!(l, u32, compare32),
+        Mnemonic::Cmpps => packed!(l, [u32; 4], |a, b, i, m| lanes(a, b, m, |x, y, m| compare32(x, y, i & 7, m))),
+        Mnemonic::Cmppd => packed!(l, [u64; 2], |a, b, i, m| lanes(a, b, m, |x, y, m| compare64(x, y, i & 7, m))),
+        Mnemonic::Cmpss => scalar!(l, u32, |a, b, i, m| compare32(a, b, i & 7, m)),
         // The mnemonic is also that of the string instruction.
-        Mnemonic::Cmpsd if l.insn.code() == Code::Cmpsd_xmm_xmmm64_imm8 => scalar!(l, u64, compare64),
+        Mnemonic::Cmpsd if l.insn.code() == Code::Cmpsd_xmm_xmmm64_imm8 => {
+            scalar!(l, u64, |a, b, i, m| compare64(a, b, i & 7, m))
+        }
         _ => return None,
     })
 }

@@ -1,7 +1,7 @@
 //! Packed integers.
 
 use bytemuck::cast;
-use iced_x86::{Code, Mnemonic, Register as Named};
+use iced_x86::{Mnemonic, Register as Named};
 
 use super::{count, is_mmx, op, source};
 use crate::exec::mmx::apply as mm;
@@ -9,7 +9,7 @@ use crate::exec::sse::integer::*;
 use crate::exec::sse::lane::{Lane, map, zip};
 use crate::exec::sse::operand::{General, Immediate, Memory, Register, low};
 use crate::exec::sse::{apply, compare, moves, shuffle};
-use crate::op::{CodeSize, FLAT, Lowering, Op, reg};
+use crate::op::{CodeSize, Exec, FLAT, Lowering, Op, reg};
 
 /// XMM only: lanes `$t` to lanes `$r` by `$f` of destination, source and immediate.
 macro_rules! xmm {
@@ -322,14 +322,15 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
         Mnemonic::Movmskpd => {
             op(l, |c, o| apply::general::<Register, [u64; 2]>(c, o, |a, _| a[0] >> 63 | a[1] >> 63 << 1))
         }
-        Mnemonic::Maskmovq | Mnemonic::Maskmovdqu => masked_store(l),
+        Mnemonic::Maskmovq => masked_store(l, mm::masked_store),
+        Mnemonic::Maskmovdqu => masked_store(l, moves::masked_store),
         _ => return None,
     })
 }
 
 /// MASKMOVQ, MASKMOVDQU: the memory operand is implicit, at DS:rDI.
-fn masked_store(l: &Lowering<'_>) -> Op {
-    let mut op = l.op(if l.insn.code() == Code::Maskmovq_rDI_mm_mm { mm::masked_store } else { moves::masked_store });
+pub fn masked_store(l: &Lowering<'_>, exec: Exec) -> Op {
+    let mut op = l.op(exec);
     op.a = l.reg(1);
     op.b = l.reg(2);
     let segment = l.insn.memory_segment();

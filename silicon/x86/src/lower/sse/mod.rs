@@ -3,8 +3,9 @@
 //! Packed integer instructions exist for MMX and for XMM registers with the same lanes, so one line makes both.
 
 mod convert;
+mod crypto;
 mod float;
-mod integer;
+pub mod integer;
 mod moves;
 mod text;
 
@@ -20,6 +21,7 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
         .or_else(|| float::lower(l))
         .or_else(|| convert::lower(l))
         .or_else(|| text::lower(l))
+        .or_else(|| crypto::lower(l))
 }
 
 /// Whether an operand is an MMX register.

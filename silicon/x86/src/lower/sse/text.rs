@@ -6,8 +6,9 @@ use super::{op, source};
 use crate::exec::mmx::emms;
 use crate::exec::sse::operand::{Register, Unaligned};
 use crate::exec::sse::text::{Explicit32, Explicit64, Implicit, index, mask};
-use crate::exec::sse::{fxsave, state};
-use crate::op::{Lowering, Op};
+use crate::exec::sse::{fxsave, state, xsave};
+use crate::lower::info;
+use crate::op::{Exec, Lowering, Op};
 
 pub fn lower(l: &Lowering<'_>) -> Option<Op> {
     Some(match l.insn.code() {
@@ -24,7 +25,26 @@ pub fn lower(l: &Lowering<'_>) -> Option<Op> {
         Code::Fxsave64_m512byte => op(l, fxsave::fxsave::<true>),
         Code::Fxrstor_m512byte => op(l, fxsave::fxrstor::<false>),
         Code::Fxrstor64_m512byte => op(l, fxsave::fxrstor::<true>),
+        Code::Xsave_mem => op(l, xsave::xsave::<false>),
+        Code::Xsave64_mem => op(l, xsave::xsave::<true>),
+        Code::Xsaveopt_mem => op(l, xsave::xsaveopt::<false>),
+        Code::Xsaveopt64_mem => op(l, xsave::xsaveopt::<true>),
+        Code::Xsavec_mem => op(l, xsave::xsavec::<false>),
+        Code::Xsavec64_mem => op(l, xsave::xsavec::<true>),
+        Code::Xsaves_mem => with_information(l, xsave::xsaves::<false>),
+        Code::Xsaves64_mem => with_information(l, xsave::xsaves::<true>),
+        Code::Xrstor_mem => op(l, xsave::xrstor::<false>),
+        Code::Xrstor64_mem => op(l, xsave::xrstor::<true>),
+        Code::Xrstors_mem => with_information(l, xsave::xrstors::<false>),
+        Code::Xrstors64_mem => with_information(l, xsave::xrstors::<true>),
         Code::Emms => op(l, emms),
         _ => return None,
     })
+}
+
+/// An op that may exit with instruction information.
+fn with_information(l: &Lowering<'_>, exec: Exec) -> Op {
+    let mut op = op(l, exec);
+    op.imm = u64::from(info::operand(l, &op));
+    op
 }
