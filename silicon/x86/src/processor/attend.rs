@@ -55,14 +55,16 @@ impl Processor {
     /// `attention` set when the next instruction must be executed alone.
     pub(super) fn attend(&mut self) -> Result<(), Outcome> {
         let core = &mut self.core;
-        core.attend_traps().map_err(|_| Outcome::Exit)?;
-        core.attend_nmis().map_err(|_| Outcome::Exit)?;
-        core.attend_interrupts().map_err(|_| Outcome::Exit)?;
-        if core.vmx.activity != activity::ACTIVE {
-            // Nothing above has woken it: the processor waits for the end of the slice.
-            let deadline = core.deadline;
-            core.idle_until(deadline);
-            return Ok(());
+        core.sync_watch();
+        core.collect_hits();
+        if !core.nothing_waits() {
+            core.attend_events().map_err(|_| Outcome::Exit)?;
+            if core.vmx.activity != activity::ACTIVE {
+                // Nothing has woken it: the processor waits for the end of the slice.
+                let deadline = core.deadline;
+                core.idle_until(deadline);
+                return Ok(());
+            }
         }
         core.events.attention = core.events.sti_shadow
             || core.events.mov_ss_shadow
@@ -78,6 +80,25 @@ impl Processor {
 }
 
 impl Core {
+    /// Whether there is no event and no window to look at, as at almost every VM-entry.
+    #[inline(always)]
+    fn nothing_waits(&self) -> bool {
+        const WINDOWS: u32 = primary::INTERRUPT_WINDOW_EXITING | primary::NMI_WINDOW_EXITING;
+        let v = &self.vmx;
+        v.controls.primary & WINDOWS == 0
+            && v.activity == activity::ACTIVE
+            && !v.monitor_trap_pending
+            && v.pending_debug == 0
+            && !v.signals.any()
+            && v.apic.is_idle()
+    }
+
+    fn attend_events(&mut self) -> Result<(), Leave> {
+        self.attend_traps()?;
+        self.attend_nmis()?;
+        self.attend_interrupts()
+    }
+
     /// What the last instruction left behind, INIT and SIPI, monitor trap, debug trap.
     fn attend_traps(&mut self) -> Result<(), Leave> {
         self.finish_apic_work()?;

@@ -25,6 +25,7 @@ pub struct Signals {
 
 impl Signals {
     /// Whether anything has arrived.
+    #[inline]
     #[must_use]
     pub fn any(&self) -> bool {
         *self != Self::default()

@@ -104,6 +104,12 @@ impl Apic {
         self.svi = (value >> 8) as u8;
     }
 
+    /// Whether an instruction boundary has nothing to do with it.
+    #[inline(always)]
+    pub(crate) const fn is_idle(&self) -> bool {
+        self.write.is_none() && self.trap.is_none() && !self.recognized
+    }
+
     /// A VM-exit: pending virtual interrupts are evaluated anew at the next VM-entry.
     #[inline]
     pub(super) const fn left(&mut self) {
