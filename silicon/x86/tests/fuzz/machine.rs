@@ -101,7 +101,7 @@ pub fn vmcs(model: &Model) -> Box<Vmcs> {
         (Field::GuestTrBase, 0x6000),
         (Field::GuestTrLimit, 0x67),
         (Field::GuestTrRights, 0x8b),
-        (Field::GuestGdtrBase, 0x5000),
+        (Field::GuestGdtrBase, 0x5800),
         (Field::GuestGdtrLimit, 0x7f),
         (Field::GuestIdtrBase, 0x7000),
         (Field::GuestIdtrLimit, 0xfff),
@@ -155,6 +155,16 @@ impl Machine {
         }
         for page in 0..GUEST_LEN >> 12 {
             self.write(0x4000 + page * 8, &(page << 12 | 7).to_le_bytes());
+        }
+    }
+
+    /// The same with 5-level paging: the uppermost table is the one at 0x1000, too.
+    pub fn map_all_five_levels(&self) {
+        for level in 0..4_u64 {
+            self.write(0x1000 + level * 0x1000, &((0x2000 + level * 0x1000) | 7).to_le_bytes());
+        }
+        for page in 0..GUEST_LEN >> 12 {
+            self.write(0x5000 + page * 8, &(page << 12 | 7).to_le_bytes());
         }
     }
 

@@ -10,8 +10,8 @@ use x86_defs::vmx::Field;
 use crate::input::Input;
 use crate::machine::{GUEST_LEN, Machine, vmcs};
 
-/// The CPU model with the most instructions.
-const MODEL: &str = "glassvisor-v2";
+/// All that can be had.
+const MODEL: &str = "glassvisor-v3,+pku,+pks,+la57,+lam,+monitor";
 const CODE: u64 = 0x1_0000;
 
 /// A target: its name, and the code.
@@ -111,6 +111,9 @@ pub fn interpreter(data: &[u8]) {
     }
     core.fpu.mxcsr = input.u64() as u32 & 0xffff;
     core.fpu.fcw = input.u64() as u16;
+    core.set_xcr0(7);
+    core.cr4 |= cr4::OSXSAVE;
+    core.update_mode();
     let (gates, code) = input.0.split_at(input.0.len().min(64));
     machine.write(0x7000, gates);
     machine.write(CODE, code);
@@ -147,13 +150,17 @@ pub fn vmcs_contents(data: &[u8]) {
 pub fn page_tables(data: &[u8]) {
     let mut input = Input(data);
     let how = input.u8();
+    let la57 = how % 3 == 0 && how & 0x80 != 0;
     let mut machine = Machine::new(MODEL, |model| {
         let mut vmcs = vmcs(model);
         let entry = vmcs.get(Field::EntryControls) & !u64::from(x86_defs::vmx::controls::entry::IA32E_MODE_GUEST);
         let cr4 = vmcs.get(Field::GuestCr4)
             | if how & 0x10 != 0 { cr4::SMEP | cr4::SMAP } else { 0 }
             | if how & 0x20 != 0 { cr4::PGE } else { 0 }
-            | if how & 0x40 != 0 { cr4::PSE } else { 0 };
+            | if how & 0x40 != 0 { cr4::PSE } else { 0 }
+            | if how & 8 != 0 { cr4::PKE | cr4::PKS } else { 0 }
+            | if how & 4 != 0 { cr4::LAM_SUP } else { 0 }
+            | if la57 { cr4::LA57 } else { 0 };
         vmcs.set(Field::GuestCr4, cr4);
         if how % 3 != 0 {
             vmcs.set(Field::EntryControls, entry);
@@ -165,17 +172,22 @@ pub fn page_tables(data: &[u8]) {
         vmcs.set(Field::ExceptionBitmap, 0xffff_ffff);
         vmcs
     });
-    machine.map_all();
+    if la57 {
+        machine.map_all_five_levels();
+    } else {
+        machine.map_all();
+    }
     let accesses: [u64; 6] = std::array::from_fn(|_| input.u64());
     while !input.is_empty() {
         let at = input.u64();
         let entry = input.u64();
         // Tables lead to the guest's memory more often than not.
         let entry = if at & 1 << 63 != 0 { entry } else { entry & 0x8000_0000_0001_ffff };
-        machine.write(0x1000 + (at % 0x4000 & !7), &entry.to_le_bytes());
+        machine.write(0x1000 + ((at % 0x4000) & !7), &entry.to_le_bytes());
     }
     let core = &mut machine.processor.core;
     core.gpr[..6].copy_from_slice(&accesses);
+    core.set_pkru((accesses[0] >> 32) as u32);
     core.gpr[4] = 0x1_f000;
     // mov [rax], ecx; mov ecx, [rdx]; add [rbx], ecx; xchg [rbp], edi; call rax
     machine.write(CODE, &[0x89, 0x08, 0x8b, 0x0a, 0x01, 0x0b, 0x87, 0x7d, 0x00, 0xff, 0xd0, 0xf4]);
