@@ -90,6 +90,17 @@ const NEEDS: &[(Feature, Feature)] = &[
 ];
 
 impl Model {
+    /// The default model with every feature that is modelled: what the processor can do, whatever a model offers of it.
+    #[must_use]
+    pub fn with_every_feature() -> Self {
+        let mut model = Self::default();
+        for row in FEATURES.iter().filter(|row| row.implemented) {
+            model.features.insert(row.feature);
+        }
+        model.linear_bits = 57;
+        model
+    }
+
     /// The model that `text` describes: a name (may be empty: the default), then features to add and to take away.
     ///
     /// # Errors

@@ -9,10 +9,6 @@ pub const MODES: &[Row] = &[
         found: "no SMI ever; a write to port 0xb2 is told and does nothing; IA32_SMBASE and the dual-monitor treatment do not exist",
     },
     Row {
-        what: "virtual-8086 mode extensions (VME)",
-        found: "virtual-8086 mode itself works; CR4.VME and CR4.PVI are reserved",
-    },
-    Row {
         what: "nested virtualisation",
         found: "CPUID reports no VMX to guests, and IA32_FEATURE_CONTROL is locked without it",
     },
@@ -31,7 +27,7 @@ pub const MODES: &[Row] = &[
     },
     Row {
         what: "frequency, power and thermal states",
-        found: "one frequency; MSRs of HWP, RAPL and temperature do not exist",
+        found: "one frequency; MSRs of HWP and temperature do not exist, those of RAPL read as zero",
     },
     Row { what: "microcode updates", found: "a write to IA32_BIOS_UPDT_TRIG is taken and ignored" },
 ];
