@@ -48,5 +48,6 @@ const char *check_int80(void);
 const char *check_vdso(void);
 const char *check_thread_area(void);
 const char *check_legacy(void);
+const char *check_keys(void);
 
 #endif

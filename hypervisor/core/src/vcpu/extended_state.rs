@@ -1,4 +1,4 @@
-//! XCR0, and KVM's structures of extended control registers and of x87, SSE and AVX state.
+//! XCR0, and KVM's structures of extended control registers and of x87, SSE, AVX and PKRU state.
 //!
 //! VMX has no field for XCR0. KVM loads the guest's around each VM-entry; here nothing but the guest ever runs on the
 //! vCPU's processor, so its XCR0 is always the guest's. The same goes for IA32_XSS.

@@ -25,7 +25,7 @@ impl Vm {
         for vcpu in &self.vcpus {
             let c = &vcpu.processor.core;
             c.gpr[..16].hash(&mut h);
-            (c.rip, c.rflags(), c.cr0, c.cr2, c.cr3, c.cr4, c.efer, c.dr, c.xcr0).hash(&mut h);
+            (c.rip, c.rflags(), c.cr0, c.cr2, c.cr3, c.cr4, c.efer, c.dr, c.xcr0, c.pkru).hash(&mut h);
             (&c.seg, c.gdtr, c.idtr, &c.msrs, &c.fpu, &c.events).hash(&mut h);
             (&vcpu.msrs, &vcpu.pv, vcpu.tsc_offset, vcpu.mp_state).hash(&mut h);
             c.now_quarter_cycles().hash(&mut h);

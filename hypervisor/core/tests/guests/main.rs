@@ -16,6 +16,7 @@ mod machine;
 mod msrs;
 mod paging_legacy;
 mod paging_wide;
+mod returns;
 mod second_opinion;
 mod segmentation;
 mod self_modifying;

@@ -8,6 +8,8 @@ pub mod component {
     pub const SSE: u64 = 1 << 1;
     /// Bits 255:128 of the YMM registers.
     pub const AVX: u64 = 1 << 2;
+    /// PKRU.
+    pub const PKRU: u64 = 1 << 9;
 }
 
 /// A state component of the extended region: x87 and SSE state are in the legacy region and in no row.
@@ -35,14 +37,17 @@ impl Component {
     }
 }
 
-/// The state components of the extended region, by number.
-pub const COMPONENTS: &[Component] =
-    &[Component { number: 2, size: 256, offset: 576, aligned: false, supervisor: false, feature: Feature::Avx }];
+/// The state components of the extended region, by number. Where each is in the standard format is the processor's choice:
+/// PKRU's place is that of Intel's processors with AVX-512, which leave room for its components.
+pub const COMPONENTS: &[Component] = &[
+    Component { number: 2, size: 256, offset: 576, aligned: false, supervisor: false, feature: Feature::Avx },
+    Component { number: 9, size: 8, offset: 0xa80, aligned: false, supervisor: false, feature: Feature::Pku },
+];
 
 /// End of the legacy region and the header: where the extended region starts.
 pub const EXTENDED: u16 = 576;
 /// Bytes of the largest area in either format.
-pub const LARGEST: usize = 832;
+pub const LARGEST: usize = 0xa88;
 
 impl Model {
     /// The components that the processor has in the extended region.
@@ -151,6 +156,18 @@ mod tests {
         for subleaf in [3, 8, 9, 63, u32::MAX] {
             assert_eq!(model.xsave_leaf(subleaf, 7, 0), CpuidResult::default());
         }
+    }
+
+    #[test]
+    fn pkru_is_a_component_of_a_processor_with_user_keys() {
+        let model = Model::parse("glassvisor-v3,+pku").unwrap();
+        assert_eq!(model.xsave_leaf(0, 7, 0), CpuidResult { eax: 0x207, ebx: 832, ecx: 0xa88, edx: 0 });
+        assert_eq!(model.xsave_leaf(0, 0x201, 0).ebx, 0xa88);
+        assert_eq!(model.xsave_leaf(1, 0x207, 0).ebx, 840);
+        assert_eq!(model.xsave_leaf(1, 0x201, 0).ebx, 584);
+        assert_eq!(model.xsave_leaf(9, 1, 0), CpuidResult { eax: 8, ebx: 0xa80, ecx: 0, edx: 0 });
+        assert!(model.xcr0_is_valid(0x201) && model.xcr0_is_valid(0x207) && !model.xcr0_is_valid(0x200));
+        assert!(!Model::parse("glassvisor-v3").unwrap().xcr0_is_valid(0x207));
     }
 
     #[test]

@@ -226,8 +226,8 @@ pub fn allowed_one(model: &Model, group: Group) -> u64 {
         Group::Pin => PIN.one.into(),
         Group::Primary => PRIMARY.one.into(),
         Group::Secondary => secondary(model).one.into(),
-        Group::Exit => EXIT.one.into(),
-        Group::Entry => ENTRY.one.into(),
+        Group::Exit => exit(model).one.into(),
+        Group::Entry => entry(model).one.into(),
         Group::VmFunction => VM_FUNCTIONS,
         Group::Tertiary | Group::SecondaryExit => 0,
     }

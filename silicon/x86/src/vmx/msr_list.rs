@@ -1,14 +1,13 @@
 //! MSR areas ("Loading MSRs", "Saving MSRs"): entries of 16 bytes in memory, an index and a value.
 
 use silicon_memory::HostPhysical;
-use x86_defs::control::{cr0, efer};
 use x86_defs::msr;
 use x86_defs::vmx::Field;
 
-use super::check_host::{EFER_DEFINED, valid_pat};
 use super::entry::Violation;
 use super::exit::VmxAbort;
 use crate::Core;
+use crate::exec::system::msr_values;
 
 const ENTRY_BYTES: u64 = 16;
 
@@ -75,63 +74,23 @@ impl Core {
         )
     }
 
+    /// The value that RDMSR would read, of the time-stamp counter without an offset.
     fn stored_msr(&self, index: u32) -> Option<u64> {
-        Some(match index {
-            msr::IA32_TSC => self.host_tsc(),
-            msr::IA32_STAR => self.msrs.star,
-            msr::IA32_LSTAR => self.msrs.lstar,
-            msr::IA32_CSTAR => self.msrs.cstar,
-            msr::IA32_FMASK => self.msrs.fmask,
-            msr::IA32_KERNEL_GS_BASE => self.msrs.kernel_gs_base,
-            msr::IA32_TSC_AUX => self.msrs.tsc_aux,
-            msr::IA32_SYSENTER_CS => self.msrs.sysenter_cs,
-            msr::IA32_SYSENTER_ESP => self.msrs.sysenter_esp,
-            msr::IA32_SYSENTER_EIP => self.msrs.sysenter_eip,
-            msr::IA32_PAT => self.msrs.pat,
-            msr::IA32_DEBUGCTL => self.msrs.debugctl,
-            msr::IA32_SPEC_CTRL => self.msrs.spec_ctrl,
-            msr::IA32_EFER => self.efer,
-            _ => return None,
-        })
+        if index == msr::IA32_TSC { Some(self.host_tsc()) } else { msr_values::read(self, index) }
     }
 
     /// Loads an MSR as WRMSR would; whether it can be. FS.base and GS.base are never loaded this way.
     fn load_msr(&mut self, index: u32, value: u64) -> bool {
-        let canonical = self.model.is_canonical(value);
-        let (slot, valid) = match index {
-            msr::IA32_STAR => (&mut self.msrs.star, true),
-            msr::IA32_LSTAR => (&mut self.msrs.lstar, canonical),
-            msr::IA32_CSTAR => (&mut self.msrs.cstar, canonical),
-            msr::IA32_FMASK => (&mut self.msrs.fmask, value >> 32 == 0),
-            msr::IA32_KERNEL_GS_BASE => (&mut self.msrs.kernel_gs_base, canonical),
-            msr::IA32_TSC_AUX => (&mut self.msrs.tsc_aux, value >> 32 == 0),
-            msr::IA32_SYSENTER_CS => (&mut self.msrs.sysenter_cs, true),
-            msr::IA32_SYSENTER_ESP => (&mut self.msrs.sysenter_esp, canonical),
-            msr::IA32_SYSENTER_EIP => (&mut self.msrs.sysenter_eip, canonical),
-            msr::IA32_PAT => (&mut self.msrs.pat, valid_pat(value)),
-            msr::IA32_SPEC_CTRL => (&mut self.msrs.spec_ctrl, value & !7 == 0),
-            msr::IA32_EFER => {
-                // LME cannot change while paging is on; LMA is not writable.
-                let lme_changes = (self.efer ^ value) & efer::LME != 0;
-                let valid = value & !EFER_DEFINED == 0 && !(self.cr0 & cr0::PG != 0 && lme_changes);
-                if valid {
-                    self.efer = (value & !efer::LMA) | (self.efer & efer::LMA);
-                    self.update_mode();
-                }
-                return valid;
-            }
-            _ => return false,
-        };
-        if valid {
-            *slot = value;
-        }
-        valid
+        !matches!(index, msr::IA32_FS_BASE | msr::IA32_GS_BASE) && msr_values::write(self, index, value).is_some()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::model::Model;
     use crate::vmx::testing::{LIST, guest};
     use crate::vmx::{EntryFailure, ExitInfo};
     use x86_defs::vmx::ExitReason;
@@ -168,6 +127,9 @@ mod tests {
             (0xc000_0082, 0x8000_0000_0000),
             (0x277, 0x02),
             (0x801, 0),
+            (msr::IA32_XSS.into(), 0),
+            (msr::IA32_PKRS.into(), 0),
+            (msr::IA32_SPEC_CTRL.into(), 8),
         ] {
             let (core, result) = load_on_entry(&[(0xc000_0103, 5), bad]);
             assert!(
@@ -177,6 +139,35 @@ mod tests {
             assert_eq!(core.vmread(Field::ExitReason), 0x8000_0022);
             assert_eq!(core.vmread(Field::ExitQualification), 2);
         }
+    }
+
+    #[test]
+    fn xss_and_pkrs_are_loaded_and_stored_with_the_checks_of_wrmsr() {
+        let guest = || {
+            let mut core = guest();
+            core.model = Arc::new(Model::parse("glassvisor-v3,+pks").unwrap());
+            core.vmwrite(Field::EntryMsrLoadAddress, LIST);
+            core.vmwrite(Field::ExitMsrStoreAddress, LIST + 32);
+            core
+        };
+        for (index, bad) in [(msr::IA32_XSS, 1), (msr::IA32_PKRS, 1 << 32)] {
+            let mut core = guest();
+            write_list(&core, &[(index.into(), bad)]);
+            core.vmwrite(Field::EntryMsrLoadCount, 1);
+            assert!(core.vmlaunch().is_err(), "{index:#x}");
+        }
+        let mut core = guest();
+        let (xss, pkrs) = (u64::from(msr::IA32_XSS), u64::from(msr::IA32_PKRS));
+        write_list(&core, &[(xss, 0), (pkrs, 0x8000_0004), (xss, 9), (pkrs, 9)]);
+        core.vmwrite(Field::EntryMsrLoadCount, 2);
+        core.vmwrite(Field::ExitMsrStoreCount, 2);
+        let _ = core.vmlaunch().unwrap();
+        assert_eq!(core.msrs.pkrs, 0x8000_0004);
+        core.set_pkrs(0xc0);
+        core.vmexit_with(ExitInfo { reason: Some(ExitReason::Hlt), ..ExitInfo::default() });
+        core.complete_exit().unwrap();
+        let (frame, _) = core.memory.page(HostPhysical(LIST)).unwrap();
+        assert_eq!((frame.load::<u64>(LIST + 40), frame.load::<u64>(LIST + 56)), (0, 0xc0));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Control registers, what VM-entry and VM-exit load and save, and MSR areas.
 
+use silicon_x86::model::Model;
 use x86_defs::control::{cr0, cr4, efer};
 use x86_defs::vmx::controls::{entry, exit, primary, secondary};
 use x86_defs::vmx::{ExitReason as R, Field};
@@ -181,4 +182,44 @@ fn msr_areas_are_processed_at_entry_and_exit() {
     guest.expect(R::Hlt);
     assert_eq!(guest.peek(PAGES + 24), 0x1111);
     assert_eq!(guest.core().msrs.kernel_gs_base, 0x3333);
+}
+
+#[test]
+fn pkrs_is_saved_and_loaded_as_asked() {
+    let model = || Model::parse("glassvisor-v2,+pks").expect("the feature is known");
+    // WRMSR.
+    let code = [0x0f, 0x30, HLT];
+    for (loads, writes) in [(false, false), (true, false), (false, true), (true, true)] {
+        let code = if writes { &code[..] } else { &code[2..] };
+        let mut guest = Guest::with_model(code, model());
+        guest.primary(primary::USE_MSR_BITMAPS).write(Field::MsrBitmaps, PAGES);
+        guest.gpr(0, 8).gpr(1, 0x6e1).gpr(2, 0);
+        guest.core().set_pkrs(0xc0);
+        guest.write(Field::GuestPkrs, 0x30);
+        if loads {
+            guest.set_bits(Field::EntryControls, entry::LOAD_PKRS);
+        }
+        guest.expect_end();
+        let left = if writes {
+            8
+        } else if loads {
+            0x30
+        } else {
+            0xc0
+        };
+        assert_eq!(guest.read(Field::GuestPkrs), left, "loads {loads}, writes {writes}");
+    }
+    for (controls, control, field) in [
+        (Field::EntryControls, entry::LOAD_PKRS, Field::GuestPkrs),
+        (Field::ExitControls, exit::LOAD_PKRS, Field::HostPkrs),
+    ] {
+        let mut guest = Guest::with_model(&[HLT], model());
+        guest.write(field, 1 << 32);
+        guest.clear_bits(controls, control);
+        assert!(guest.core().vmlaunch().is_ok(), "{field:?} without its control");
+        let mut guest = Guest::with_model(&[HLT], model());
+        guest.write(field, 1 << 32);
+        guest.set_bits(controls, control);
+        assert!(guest.core().vmlaunch().is_err(), "{field:?}");
+    }
 }

@@ -9,7 +9,7 @@ pub mod identity;
 pub mod idle;
 pub mod keys;
 pub mod msr;
-mod msr_values;
+pub(crate) mod msr_values;
 pub mod random;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use crate::Core;
 use crate::model::Feature;
 
 /// The value of an MSR, `None` for #GP(0).
-pub(super) fn read(core: &Core, number: u32) -> Option<u64> {
+pub(crate) fn read(core: &Core, number: u32) -> Option<u64> {
     let m = &core.msrs;
     Some(match number {
         msr::IA32_TSC => core.guest_tsc(),
@@ -35,7 +35,7 @@ pub(super) fn read(core: &Core, number: u32) -> Option<u64> {
 }
 
 /// Writes an MSR, `None` for #GP(0).
-pub(super) fn write(core: &mut Core, number: u32, value: u64) -> Option<()> {
+pub(crate) fn write(core: &mut Core, number: u32, value: u64) -> Option<()> {
     let address = core.model.is_canonical(value).then_some(value);
     match number {
         // Bits 0-2 and 7: IBRS, STIBP, SSBD, PSFD.

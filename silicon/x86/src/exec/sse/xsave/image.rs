@@ -1,9 +1,10 @@
-//! The whole x87, SSE and AVX state as an area in the standard format: how hypervisors hand it to their users.
+//! The whole x87, SSE, AVX and PKRU state as an area in the standard format: how hypervisors hand it to their users.
 
 use silicon_float::Mxcsr;
 
 use super::{HEADER, Image, MXCSR_INITIAL};
 use crate::Core;
+use crate::model::Feature;
 use crate::model::xstate::{COMPONENTS, Component, LARGEST, component};
 
 /// An area that XRSTOR would refuse.
@@ -39,6 +40,9 @@ impl Core {
                 out.copy_from_slice(&high.to_le_bytes());
             }
         }
+        if let Some(at) = offset(component::PKRU) {
+            image[at..at + 4].copy_from_slice(&self.pkru.to_le_bytes());
+        }
         image
     }
 
@@ -48,8 +52,9 @@ impl Core {
     /// What XRSTOR with all of the model's components enabled would refuse; nothing has changed then.
     pub fn set_xsave_image(&mut self, image: &Image) -> Result<(), InvalidImage> {
         let xstate_bv = word(image, HEADER);
-        // A processor without XSAVE still has x87 and SSE state.
-        let supported = self.model.xcr0_supported() | component::X87 | component::SSE;
+        // A processor without XSAVE still has x87 and SSE state, and its protection keys.
+        let keys = if self.model.has(Feature::Pku) { component::PKRU } else { 0 };
+        let supported = self.model.xcr0_supported() | component::X87 | component::SSE | keys;
         if xstate_bv & !supported != 0 {
             return Err(InvalidImage::Components { xstate_bv });
         }
@@ -73,6 +78,8 @@ impl Core {
             self.fpu.xmm[i] = if has(component::SSE) { vector(160 + 16 * i) } else { 0 };
             self.fpu.ymm_high[i] = high.map_or(0, |at| vector(at + 16 * i));
         }
+        let keys = if has(component::PKRU) { offset(component::PKRU) } else { None };
+        self.set_pkru(keys.map_or(0, |at| word(image, at) as u32));
         Ok(())
     }
 }
@@ -105,6 +112,29 @@ mod tests {
         to.model = Arc::clone(&from.model);
         assert_eq!(to.set_xsave_image(&from.xsave_image()), Ok(()));
         assert_eq!(to.fpu, from.fpu);
+    }
+
+    #[test]
+    fn pkru_is_a_part_of_a_processor_with_user_keys_and_of_no_other() {
+        let mut core = core();
+        core.set_pkru(0x5555_5554);
+        let image = core.xsave_image();
+        assert_eq!((word(&image, HEADER), word(&image, 0xa80)), (0x207, 0x5555_5554));
+        assert_eq!(core.set_xsave_image(&image), Err(InvalidImage::Components { xstate_bv: 0x207 }));
+        for model in ["glassvisor-v3,+pku", "glassvisor-v2,+pku"] {
+            core.model = Arc::new(Model::parse(model).unwrap());
+            if model.starts_with("glassvisor-v2") {
+                core.fpu.ymm_high = [0; 16];
+            }
+            let mut image = core.xsave_image();
+            core.set_pkru(1);
+            assert_eq!(core.set_xsave_image(&image), Ok(()), "{model}");
+            assert_eq!(core.pkru, 0x5555_5554);
+            image[HEADER + 1] = 0;
+            assert_eq!(core.set_xsave_image(&image), Ok(()), "{model}");
+            assert_eq!(core.pkru, 0);
+            core.set_pkru(0x5555_5554);
+        }
     }
 
     #[test]

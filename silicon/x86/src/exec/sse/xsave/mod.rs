@@ -108,6 +108,7 @@ impl Core {
         in_use(component::X87, x87)
             | in_use(component::SSE, fpu.xmm[..n].iter().any(|v| *v != 0))
             | in_use(component::AVX, fpu.ymm_high[..n].iter().any(|v| *v != 0))
+            | in_use(component::PKRU, self.pkru != 0)
     }
 
     /// [`Core::xinuse`] as XGETBV, XSAVEC and XSAVES have it: for them MXCSR is a part of SSE state.

@@ -158,17 +158,32 @@ fn restore<const WIDE: bool>(core: &mut Core, op: &Op, components: u64, header: 
             *high = at.map_or(0, |at| vector(&image, at + 16 * i));
         }
     }
+    if components & component::PKRU != 0 {
+        let at = extended().find(|(c, _)| c.bit() == component::PKRU).map(|(_, at)| *at);
+        core.set_pkru(at.map_or(0, |at| word(&image, at) as u32));
+    }
     Ok(())
 }
 
-/// Reads bytes `at..end` of the area.
+/// Reads bytes `at..end` of the area, a multiple of 8.
 fn fetch(core: &mut Core, linear: u64, seg: u8, image: &mut Image, at: usize, end: usize) -> Result<(), Leave> {
-    for at in (at..end).step_by(16) {
-        let linear = place(core, linear, at);
+    let (pieces, rest) = image[at..end].as_chunks_mut::<16>();
+    for (i, piece) in pieces.iter_mut().enumerate() {
+        let linear = place(core, linear, at + 16 * i);
         let value: u128 = core.load_linear(linear, seg)?;
-        image[at..at + 16].copy_from_slice(&value.to_le_bytes());
+        *piece = value.to_le_bytes();
+    }
+    let tail = at + 16 * pieces.len();
+    for (i, piece) in rest.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        let linear = place(core, linear, tail + 8 * i);
+        let value: u64 = core.load_linear(linear, seg)?;
+        *piece = value.to_le_bytes();
     }
     Ok(())
+}
+
+fn word(image: &[u8], at: usize) -> u64 {
+    image[at..].first_chunk().map_or(0, |b| u64::from_le_bytes(*b))
 }
 
 fn vector(image: &[u8], at: usize) -> u128 {

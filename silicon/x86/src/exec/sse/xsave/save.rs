@@ -117,10 +117,14 @@ impl Writes {
     /// A component of the extended region.
     fn extended(&mut self, core: &Core, c: &Component, at: usize) {
         let bytes = accessed(core, c);
-        if c.bit() == component::AVX {
-            for (out, high) in self.image[at..at + bytes].chunks_exact_mut(16).zip(&core.fpu.ymm_high) {
-                out.copy_from_slice(&high.to_le_bytes());
+        match c.bit() {
+            component::AVX => {
+                for (out, high) in self.image[at..at + bytes].chunks_exact_mut(16).zip(&core.fpu.ymm_high) {
+                    out.copy_from_slice(&high.to_le_bytes());
+                }
             }
+            component::PKRU => self.image[at..at + 4].copy_from_slice(&core.pkru.to_le_bytes()),
+            _ => {}
         }
         self.add(at, bytes);
     }

@@ -278,6 +278,71 @@ fn outside_of_64_bit_mode_there_are_eight_vector_registers() {
 }
 
 #[test]
+fn pkru_is_a_component_in_both_formats() {
+    let with_keys = || {
+        let mut core = core();
+        core.model = Arc::new(Model::parse("glassvisor-v3,+pku").unwrap());
+        core.set_xcr0(0x207);
+        core.set_pkru(0xfedc_ba98);
+        core
+    };
+    for (save, restore, offset) in
+        [(XSAVE, XRSTOR, 0xa80), (XSAVEOPT, XRSTOR, 0xa80), (XSAVEC, XRSTOR, 576 + 256), (XSAVES, XRSTORS, 576 + 256)]
+    {
+        let mut core = with_keys();
+        poke(&core, AREA + offset, u64::MAX);
+        poke(&core, AREA + offset + 8, u64::MAX);
+        assert_eq!(run(&mut core, save), Ok(()));
+        assert_eq!(peek(&core, BV), 0x200, "the only component that is in use");
+        assert_eq!((peek(&core, AREA + offset), peek(&core, AREA + offset + 8)), (0xfedc_ba98, u64::MAX));
+        core.set_pkru(3);
+        // The upper half is reserved, and ignored.
+        poke(&core, AREA + offset, 0xffff_ffff_fedc_ba98);
+        assert_eq!(run(&mut core, restore), Ok(()));
+        assert_eq!(core.pkru, 0xfedc_ba98, "{save:x?}");
+        poke(&core, BV, 0);
+        core.gpr[0] = 7;
+        core.gpr[2] = 0;
+        assert_eq!(run(&mut core, restore), Ok(()));
+        assert_eq!(core.pkru, 0xfedc_ba98, "not asked for");
+        core.gpr[0] = 0x200;
+        assert_eq!(run(&mut core, restore), Ok(()));
+        assert_eq!((core.pkru, core.xinuse()), (0, 0), "its initial configuration");
+    }
+    // Without AVX in XCOMP_BV it is the first in the compacted format, and nothing behind it is touched.
+    let mut core = with_keys();
+    core.gpr[0] = 0x201;
+    core.gpr[2] = 0;
+    assert_eq!(run(&mut core, XSAVEC), Ok(()));
+    assert_eq!(
+        (peek(&core, COMP), peek(&core, AREA + 576), peek(&core, AREA + 584)),
+        (1 << 63 | 0x201, 0xfedc_ba98, 0)
+    );
+}
+
+#[test]
+fn xrstor_of_pkru_changes_the_rights_of_pages_at_once() {
+    let mut core = core();
+    core.model = Arc::new(Model::parse("glassvisor-v3,+pku").unwrap());
+    core.set_xcr0(0x207);
+    core.cr4 |= cr4::PKE;
+    core.update_keys();
+    let at = test::TABLES + 0x3000 + 5 * 8;
+    // A user page with key 3.
+    poke(&core, at, peek(&core, at) | 3 << 59);
+    assert!(core.load_linear::<u64>(0x5000, index::DS as u8).is_ok());
+    core.gpr[0] = 0x200;
+    core.gpr[2] = 0;
+    poke(&core, BV, 0x200);
+    poke(&core, AREA + 0xa80, 1 << 6);
+    assert_eq!(run(&mut core, XRSTOR), Ok(()));
+    assert!(core.load_linear::<u64>(0x5000, index::DS as u8).is_err());
+    poke(&core, BV, 0);
+    assert_eq!(run(&mut core, XRSTOR), Ok(()));
+    assert!(core.load_linear::<u64>(0x5000, index::DS as u8).is_ok());
+}
+
+#[test]
 fn xgetbv_reads_xcr0_and_what_is_in_use() {
     let mut core = core();
     let get = |core: &mut Core, ecx: u64| {
