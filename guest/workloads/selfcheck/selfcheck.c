@@ -41,6 +41,7 @@ static const struct { const char *name; const char *(*run)(void); } checks[] = {
     { "data_segments", check_data_segments },
 #ifdef __x86_64__
     { "code_32", check_code_32 },
+    { "addresses", check_addresses },
 #else
     { "code_16", check_code_16 },
     { "code_64", check_code_64 },
