@@ -12,5 +12,9 @@ make -s -C guest/workloads all
 for name in 6.12 6.12-i386 6.1-686-pae; do guest/build-initramfs.sh "$name"; done
 guest/build-debian-disk.sh
 
+tests=(cargo test --release -p vmm --test guests --)
+for filter in "$@"; do
+    "${tests[@]}" --list "$filter" | grep ': test$' >/dev/null || { echo "systems: error: no test has '$filter' in its name" >&2; exit 1; }
+done
 echo "systems: booting; everything takes about a quarter of an hour on two free processors"
-exec cargo test --release -p vmm --test guests -- --include-ignored --nocapture "$@"
+exec "${tests[@]}" --include-ignored --nocapture "$@"

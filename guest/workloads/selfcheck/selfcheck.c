@@ -42,6 +42,7 @@ static const struct { const char *name; const char *(*run)(void); } checks[] = {
 #ifdef __x86_64__
     { "code_32", check_code_32 },
     { "keys", check_keys },
+    { "addresses", check_addresses },
 #else
     { "code_16", check_code_16 },
     { "code_64", check_code_64 },

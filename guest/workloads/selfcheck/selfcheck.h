@@ -41,6 +41,7 @@ const char *check_timers(void);
 const char *check_ptrace(void);
 const char *check_watchpoint(void);
 const char *check_data_segments(void);
+const char *check_addresses(void);
 const char *check_code_16(void);
 const char *check_code_32(void);
 const char *check_code_64(void);

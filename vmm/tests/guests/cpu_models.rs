@@ -1,9 +1,10 @@
 //! Debian's kernels on the processor with x86-64-v3.
 
 use crate::program::{crypto_initrd, debian, glassvisor, kernel};
+use crate::selfcheck::assert_passed;
 
-fn boots_with_avx_state(kernel: &str) {
-    let ended = debian(kernel, "ignore_loglevel").args("--cpu glassvisor-v3").run();
+fn boots_with_avx_state(kernel: &str, cpus: u8) {
+    let ended = debian(kernel, "ignore_loglevel").args(&format!("--cpu glassvisor-v3 --cpus {cpus}")).run();
     assert_eq!(ended.status, 0, "{ended}");
     assert!(ended.stdout.contains("GLASSVISOR-DONE status=0 "), "{ended}");
     assert!(!ended.stdout.contains("GLASSVISOR-ERROR"), "{ended}");
@@ -14,6 +15,7 @@ fn boots_with_avx_state(kernel: &str) {
     ] {
         assert!(ended.stdout.contains(text), "{text}: {ended}");
     }
+    ended.must_print(&format!("processors: {cpus}"));
     for trouble in ["WARNING:", "BUG:", "Oops"] {
         assert!(!ended.stdout.contains(trouble), "{trouble}: {ended}");
     }
@@ -21,13 +23,38 @@ fn boots_with_avx_state(kernel: &str) {
 
 #[test]
 fn linux_6_12_keeps_avx_state_by_xsaves() {
-    boots_with_avx_state("6.12");
+    boots_with_avx_state("6.12", 1);
+}
+
+#[test]
+#[ignore = "other numbers of processors: tools/nightly.sh"]
+fn linux_6_12_keeps_avx_state_on_2_and_4_processors() {
+    for cpus in [2, 4] {
+        boots_with_avx_state("6.12", cpus);
+    }
+}
+
+/// The guest's self-check reads what Linux says, and uses the addresses that only five levels give.
+#[test]
+fn linux_6_12_uses_five_levels_of_page_tables_where_the_model_has_them() {
+    let ended = debian("6.12", "cryptomgr.notests gv.run=selfcheck").args("--cpu glassvisor-v3,+la57 --cpus 2").run();
+    assert_passed(&ended);
+    ended.must_print("ADDRESSES bits=57");
+}
+
+/// A kernel that is told not to takes the flag out of its list.
+#[test]
+#[ignore = "the other number of levels: tools/nightly.sh"]
+fn linux_6_12_uses_four_levels_of_page_tables_when_told_to() {
+    let ended = debian("6.12", "cryptomgr.notests no5lvl gv.run=selfcheck").args("--cpu glassvisor-v3,+la57").run();
+    assert_passed(&ended);
+    ended.must_print("ADDRESSES bits=48");
 }
 
 #[test]
 #[ignore = "the other kernel: tools/nightly.sh"]
 fn linux_6_1_keeps_avx_state_by_xsaves() {
-    boots_with_avx_state("6.1");
+    boots_with_avx_state("6.1", 1);
 }
 
 /// Debian's kernel runs its known-answer tests on its AES-NI, PCLMULQDQ, SHA, AVX and AVX2 code.

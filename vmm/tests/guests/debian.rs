@@ -38,16 +38,21 @@ impl Drop for Disk {
     }
 }
 
-/// Runs suites; shows each step as it ends (with `--nocapture`).
+/// Runs suites on the default processor; shows each step as it ends (with `--nocapture`).
 fn run(init: Init, suites: &str, cpus: u8) -> Ended {
-    let disk = Disk::new(&format!("debian-{}.img", suites.replace(',', "-")));
+    run_on("glassvisor-v2", init, suites, cpus)
+}
+
+/// The same on a processor of this model.
+fn run_on(model: &str, init: Init, suites: &str, cpus: u8) -> Ended {
+    let disk = Disk::new(&format!("debian-{model}-{}.img", suites.replace(',', "-")));
     let init = match init {
         Init::Suite => "gv.init=/srv/suite",
         Init::Systemd => "gv.init=/sbin/init systemd.unit=glassvisor.target",
     };
     let mut running = debian("6.12", &format!("gv.root=/dev/vda {init} gv.suite={suites}"))
         .arg("--disk", &disk.0)
-        .args(&format!("--memory 1G --cpus {cpus}"))
+        .args(&format!("--memory 1G --cpus {cpus} --cpu {model}"))
         .limit(LIMIT)
         .start();
     let mut shown = 0;
@@ -106,4 +111,12 @@ fn python_passes_its_own_tests_of_math_struct_ctypes_and_threading() {
 fn stress_ng_verifies_cpu_matrix_vm_and_context_switches() {
     let ended = run(Init::Suite, "stress", 2);
     assert_all(&ended, &["stress.cpu", "stress.matrix", "stress.vm", "stress.switch"]);
+}
+
+/// libm and stress-ng choose code with AVX2 and FMA where a processor has them.
+#[test]
+#[ignore = "a full system: make systems"]
+fn code_for_avx2_and_fma_passes_pythons_math_tests_and_stress_ng() {
+    let ended = run_on("glassvisor-v3", Init::Suite, "python.math,stress.matrix,stress.vecmath,stress.cpu", 1);
+    assert_all(&ended, &["python.math", "stress.matrix", "stress.vecmath", "stress.cpu"]);
 }
