@@ -3,7 +3,7 @@
 use iced_x86::code_asm::*;
 
 use crate::case::Case;
-use crate::machine::{CODE_64, DATA, Fault, HEAP, Machine, USER_CODE, USER_DATA, finished};
+use crate::machine::{CODE_64, DATA, Fault, HEAP, Machine, PML4, USER_CODE, USER_DATA, finished};
 
 const NT: i32 = 1 << 14;
 const UD: u8 = 6;
@@ -113,6 +113,10 @@ fn sysret_to_32_bit_code_which_has_no_syscall() {
         enable_syscall(c);
         emit!(c; mov(rcx, USER_PAGE | 0xffff_0000_0000_0000); mov(r11, 2_u64); sysret());
     });
+    // A small page in the place of a large one, in a GiB that user code may enter.
+    let gib = USER_PAGE >> 30;
+    m.write_u64(PML4 + 0x1000 + 8 * gib, (PML4 + 0x2000 + 0x1000 * gib) | 7);
+    m.write_u64(PML4 + 0x2000 + 8 * (USER_PAGE >> 21), 0);
     m.map(USER_PAGE, HEAP, PRESENT_USER);
     // mov eax, cs; dec eax (in 64-bit code a REX prefix); syscall
     m.write(HEAP, &[0x8c, 0xc8, 0x48, 0x0f, 0x05]);
