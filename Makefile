@@ -3,11 +3,11 @@
 SHELL := /bin/bash
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help demo test bench setup systems nightly fuzz shell format
+.PHONY: help demo test bench setup systems nightly second-opinion fuzz shell format
 
 help: ## this list
 	@echo "Glassvisor: KVM in user space, on a modelled x86-64 machine. Targets:"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 	@echo "Variables of demo and shell: KERNEL=6.12|6.1 CPUS=1..16 MEMORY=512M CPU=MODEL TIME=virtual|real APPEND='...'"
 
 export KERNEL CPUS MEMORY CPU TIME APPEND
@@ -40,6 +40,10 @@ nightly: ## what takes longer: cargo-deny, many cases, QEMU cross-check, short b
 	@tools/test.sh
 	cargo build --release -p vmm --bin glassvisor
 	@tools/nightly.sh
+
+second-opinion: ## run the guest cases on this machine's /dev/kvm as well, and compare (optional)
+	@tools/setup.sh build
+	GLASSVISOR_SECOND_OPINION=/dev/kvm cargo test -q -p hypervisor --test guests
 
 fuzz: ## fuzz the processor with libFuzzer, an hour for each of four targets (FUZZ="60 vmcs" for less)
 	@tools/setup.sh build
